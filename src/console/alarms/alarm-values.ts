@@ -10,12 +10,12 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** `temperature 9.2 °C, speed 80 km/h`. */
-export const summaryOf = (alarm: Alarm): string =>
+export const summaryOf = (alarm: Pick<Alarm, 'object' | 'values'>): string =>
   Object.entries(alarm.values ?? {})
     .flatMap(([name, value]) => textsOf(name, value, alarm))
     .join(', ');
 
-function textsOf(name: string, value: unknown, alarm: Alarm): string[] {
+function textsOf(name: string, value: unknown, alarm: Pick<Alarm, 'object'>): string[] {
   if (isObject(value)) return Object.entries(value).flatMap(([below, one]) => textsOf(`${name}.${below}`, one, alarm));
   if (name === 'silent') return [t('alarm.silent')];
   if (name === 'online' && typeof value === 'boolean') return [t(value ? 'state.online' : 'state.offline')];

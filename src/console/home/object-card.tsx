@@ -7,6 +7,7 @@ import { Labels } from '../parts/labels.js';
 import { Values } from '../parts/values.js';
 import { WrongClock } from '../parts/wrong-clock.js';
 import { activityOf } from '../state/activity.js';
+import { worstByObject } from '../state/alarms.js';
 import { requestWithoutLogin } from '../state/api.js';
 import { labelsOf } from '../state/by-name.js';
 import { nowMs } from '../state/clock.js';
@@ -19,7 +20,7 @@ import { t } from '../text/language.js';
 import { useShow } from './address.js';
 import { Mark } from './mark.js';
 import { presenceOf } from './selection.js';
-import { hasSentence, Sentence } from './sentence.js';
+import { alarmText, hasSentence, Sentence } from './sentence.js';
 import { type Model, modelOf, oldTimeOf, type Shown, toShown } from './values.js';
 
 const SHOWN_VALUES = 6;
@@ -33,6 +34,7 @@ export function ObjectCard({ id }: { id: string }) {
   return (
     <aside class="card" aria-label={object.name}>
       <CardHead object={object} />
+      <Worst id={id} />
       {hasSentence(object) && object.state?.online && (
         <p class="card-sentence">
           <Sentence object={object} />
@@ -46,6 +48,17 @@ export function ObjectCard({ id }: { id: string }) {
       )}
       <CardLinks path={`/objects/${object._id}`} />
     </aside>
+  );
+}
+
+/** The worst open alarm, as a link to all about it. */
+function Worst({ id }: { id: string }) {
+  const worst = worstByObject.value.get(id);
+  return worst === undefined ? null : (
+    <a class={`card-alarm ${worst.severity}`} href={toAddress(`/alarms/${worst._id}`)}>
+      <span class={`worst ${worst.severity}`} role="img" aria-label={t(`severity.${worst.severity}`)} />
+      {alarmText(worst)}
+    </a>
   );
 }
 

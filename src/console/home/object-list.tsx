@@ -1,5 +1,7 @@
 /** The list of objects: search, filter, and a row for each with its most telling value. */
 
+import { signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Skeleton } from '../parts/notices.js';
@@ -8,15 +10,16 @@ import { VirtualList } from '../parts/virtual-list.js';
 import { worstByObject } from '../state/alarms.js';
 import { loadError, loadFleet, loading, objects, packetsPerSecond, stateRevision } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
+import { loadPart } from '../state/parts.js';
 import { may } from '../state/session.js';
-import { formatNumber, t, tn } from '../text/language.js';
+import { formatNumber, loadTexts, t, tn } from '../text/language.js';
 import { useShow } from './address.js';
 import { ListFilters } from './list-filters.js';
 import { mainValueOf } from './main-value.js';
 import { Mark } from './mark.js';
 import { ORDERS, type Order } from './order.js';
 import { counts, FILTERS, type Filter, filter, order, search, selectedId, visible } from './selection.js';
-import { hasSentence, Sentence } from './sentence.js';
+import { alarmText, hasSentence, Sentence } from './sentence.js';
 import type { Shown } from './values.js';
 
 const ROW_PX = 60;
@@ -28,6 +31,7 @@ export function ObjectList() {
   return (
     <section class="side" aria-label={t('list.label')}>
       <ListHead />
+      <Attention />
       {(loading.value === 'idle' || loading.value === 'loading') && rows.length === 0 && <Skeleton rows={9} />}
       {loadError.value && (
         <div class="side-note">
@@ -90,6 +94,22 @@ function countText(count: number): string {
 function Search() {
   const show = useShow();
   return <SearchField label={t('list.search')} value={search.value} onInput={(text) => show({ search: text })} />;
+}
+
+const attention = signal<typeof import('./attention.js') | null>(null);
+
+async function loadAttention(): Promise<void> {
+  const load = async () => (await Promise.all([import('./attention.js'), loadTexts('alarms')]))[0];
+  attention.value ??= await loadPart(load);
+}
+
+/** It is loaded with the first open alarm. */
+function Attention() {
+  const isNeeded = worstByObject.value.size > 0;
+  useEffect(() => {
+    if (isNeeded) void loadAttention();
+  }, [isNeeded]);
+  return isNeeded && attention.value ? <attention.value.Attention /> : null;
 }
 
 /** Those that every object may match; the others are there where they can match any. */
@@ -167,10 +187,13 @@ function Row({ id, onSelect }: { id: string; onSelect: () => void }) {
         <Mark object={object} />
         <span class="row-text">
           <span class="row-name">
-            {worst && <span class={`worst ${worst}`} role="img" aria-label={t(`severity.${worst}`)} />}
+            {worst && (
+              <span class={`worst ${worst.severity}`} role="img" aria-label={t(`severity.${worst.severity}`)} />
+            )}
             {object.name}
           </span>
           <span class="row-note">
+            {worst && <span class={`row-alarm ${worst.severity}`}>{alarmText(worst)}</span>}
             <Sentence object={object} />
           </span>
         </span>

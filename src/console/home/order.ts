@@ -26,7 +26,7 @@ export function toOrder(order: Order, all: readonly FleetObject[]): readonly Fle
 function bySeverity(all: readonly FleetObject[]): readonly FleetObject[] {
   const worst = worstByObject.value;
   if (worst.size === 0) return all;
-  const groups = SEVERITIES.map((severity) => all.filter(({ _id }) => worst.get(_id) === severity));
+  const groups = SEVERITIES.map((severity) => all.filter(({ _id }) => worst.get(_id)?.severity === severity));
   return [...groups.flat(), ...all.filter(({ _id }) => !worst.has(_id))];
 }
 

@@ -87,7 +87,7 @@ function seen(id: string, atMs: number): Seen | null {
   return {
     activity: activityOf(object, atMs),
     isOnline: isOnline(object),
-    severity: worstByObject.value.get(id),
+    severity: worstByObject.value.get(id)?.severity,
   };
 }
 

@@ -1,11 +1,12 @@
 /** What an object does, in words: `Moving 51 km/h north-east`, `Standing for 23 min`, `Silent · 3 hours ago`. */
 
 import { type Activity, activityOf } from '../state/activity.js';
+import type { OpenAlarm } from '../state/alarms.js';
 import { nowMs } from '../state/clock.js';
 import type { FleetObject } from '../state/fleet.js';
 import { isLost } from '../state/live.js';
 import { type Motion, motionOf, stopOf } from '../state/motion.js';
-import { formatAge, formatNumber, t } from '../text/language.js';
+import { formatAge, formatClock, formatDay, formatNumber, t } from '../text/language.js';
 import { formatSpan } from '../text/spans.js';
 import { presenceOf } from './selection.js';
 
@@ -40,6 +41,12 @@ function sentenceOf(object: FleetObject, activity: Activity, age: string): strin
   const standing = activity === 'standing' ? standingText(object._id) : null;
   if (standing !== null) return standing;
   return `${t(`filter.${activity as 'standing' | 'silent' | 'offline'}`)} · ${age}`;
+}
+
+/** `Cargo too warm since 09:14`. */
+export function alarmText({ name, raised }: OpenAlarm): string {
+  const isToday = new Date(raised).toDateString() === new Date(nowMs.value).toDateString();
+  return t('sentence.alarm', { name, moment: isToday ? formatClock(raised, false) : formatDay(raised) });
 }
 
 function standingText(id: string): string | null {

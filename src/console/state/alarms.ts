@@ -26,9 +26,13 @@ export const isOpen = ({ status }: Alarm): boolean => status === 'raised';
 /** Whether nobody has taken care of it. */
 export const isWaiting = (alarm: Alarm): boolean => isOpen(alarm) && !alarm.acknowledged;
 
-interface OpenAlarm {
+/** What every page knows of an alarm. */
+export interface OpenAlarm {
+  readonly _id: string;
   readonly object: string;
+  readonly name: string;
   readonly severity: Severity;
+  readonly raised: number;
   readonly isWaiting: boolean;
 }
 
@@ -63,8 +67,8 @@ export function takeAlarm(alarm: Alarm): void {
 }
 
 function toOpen(alarm: Alarm): OpenAlarm {
-  const { object, severity } = alarm;
-  return { object, severity, isWaiting: !alarm.acknowledged };
+  const { _id, object, name, severity, raised } = alarm;
+  return { _id, object, name, severity, raised, isWaiting: !alarm.acknowledged };
 }
 
 function put(id: string, alarm: OpenAlarm | null): void {
@@ -97,7 +101,11 @@ async function load(): Promise<void> {
   const mine = ++run;
   const newer = new Map<string, OpenAlarm | null>();
   meanwhile = newer;
-  const query = { where: { status: 'raised' }, only: 'object,severity,acknowledged.time', limit: MOST_OPEN };
+  const query = {
+    where: { status: 'raised' },
+    only: 'object,name,severity,raised,acknowledged.time',
+    limit: MOST_OPEN,
+  };
   const found = await list<Alarm>('/alarms', query).catch(() => null);
   if (mine !== run) return;
   if (found === null) {
@@ -125,13 +133,32 @@ export const isCalling = computed(() => {
   return false;
 });
 
-/** The severity of the worst open alarm of each object that has one, by `_id`. */
-export const worstByObject = computed<ReadonlyMap<string, Severity>>(() => {
+/** The worst open alarm of each object that has one, by `_id` of the object; of equal ones the newest. */
+export const worstByObject = computed<ReadonlyMap<string, OpenAlarm>>(() => {
   revision.value;
-  const worst = new Map<string, Severity>();
-  for (const { object, severity } of open.values()) {
-    const known = worst.get(object);
-    if (known === undefined || SEVERITIES.indexOf(severity) < SEVERITIES.indexOf(known)) worst.set(object, severity);
+  const worst = new Map<string, OpenAlarm>();
+  for (const alarm of open.values()) {
+    const known = worst.get(alarm.object);
+    if (known === undefined || isWorse(alarm, known)) worst.set(alarm.object, alarm);
   }
   return worst;
 });
+
+function isWorse(one: OpenAlarm, other: OpenAlarm): boolean {
+  const by = SEVERITIES.indexOf(one.severity) - SEVERITIES.indexOf(other.severity);
+  return by < 0 || (by === 0 && one.raised > other.raised);
+}
+
+/** How many alarms are open, and the most urgent of them: those that nobody has acknowledged, then the worst, then the newest. */
+export function urgentAlarms(most: number): { readonly count: number; readonly alarms: readonly OpenAlarm[] } {
+  revision.value;
+  const ranks: OpenAlarm[][] = Array.from({ length: 2 * SEVERITIES.length }, () => []);
+  for (const alarm of open.values())
+    ranks[SEVERITIES.indexOf(alarm.severity) + (alarm.isWaiting ? 0 : SEVERITIES.length)]?.push(alarm);
+  const alarms: OpenAlarm[] = [];
+  for (const rank of ranks) {
+    if (alarms.length >= most) break;
+    alarms.push(...rank.sort((one, other) => other.raised - one.raised).slice(0, most - alarms.length));
+  }
+  return { count: open.size, alarms };
+}

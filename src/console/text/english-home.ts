@@ -1,5 +1,8 @@
 /** The texts of the first page in English. */
 export const ENGLISH_HOME = {
+  'attention.acknowledge': 'Acknowledge {name}, {object}',
+  'attention.all': 'All {count} open alarms',
+  'attention.title': 'Needs attention',
   'direction.0': 'north',
   'direction.1': 'north-east',
   'direction.2': 'east',
@@ -17,6 +20,7 @@ export const ENGLISH_HOME = {
   'order.name': 'By name',
   'order.seen': 'Last seen first',
   'order.severity': 'Alarms first',
+  'sentence.alarm': '{name} since {moment}',
   'sentence.moving': 'Moving {speed} km/h',
   'sentence.movingTo': 'Moving {speed} km/h {direction}',
   'sentence.standingAtLeast': 'Standing for at least {span}',

@@ -2,6 +2,9 @@
 import type { HomeCatalogue } from './english.js';
 
 export const GERMAN_HOME: HomeCatalogue = {
+  'attention.acknowledge': '{name} quittieren, {object}',
+  'attention.all': 'Alle {count} offenen Alarme',
+  'attention.title': 'Braucht Aufmerksamkeit',
   'direction.0': 'nach Norden',
   'direction.1': 'nach Nordosten',
   'direction.2': 'nach Osten',
@@ -19,6 +22,7 @@ export const GERMAN_HOME: HomeCatalogue = {
   'order.name': 'Nach Name',
   'order.seen': 'Zuletzt gesehen',
   'order.severity': 'Alarme zuerst',
+  'sentence.alarm': '{name} seit {moment}',
   'sentence.moving': 'Fährt {speed} km/h',
   'sentence.movingTo': 'Fährt {speed} km/h {direction}',
   'sentence.standingAtLeast': 'Steht seit mindestens {span}',

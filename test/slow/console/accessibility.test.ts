@@ -5,6 +5,7 @@ import { openPage, pagesWithMap, pagesWithoutMap } from '../../../scripts/bench/
 import { findAxe } from '../../support/browser/axe.js';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
+import { until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -30,6 +31,16 @@ beforeAll(async () => {
   }));
   await service.admin('POST', `objects/${id}/packets`, packets);
   await service.admin('POST', `objects/${id}/commands/lock`, { doors: 'all' });
+  // Open alarms: one that waits, one that is acknowledged, one without a button.
+  for (const severity of ['critical', 'warning', 'info']) {
+    const when = { param: 'speed', op: '>', value: 60 };
+    await service.admin('POST', 'rules', { name: `Fast, ${severity}`, severity, when });
+  }
+  await service.admin('POST', `objects/${id}/packets`, { lat: 48.1, lon: 11.1, speed: 70, angle: 45 });
+  const openAlarms = async () => (await service.admin('GET', 'alarms?where.status=raised')).body;
+  await until(async () => (await openAlarms()).length === 3, 'three open alarms');
+  const [alarm] = await openAlarms();
+  await service.admin('POST', `alarms/${alarm._id}/acknowledge`, {});
   await service.admin('POST', 'tokens', { name: 'Pump', scopes: ['GET /*'] });
   await service.admin('POST', 'labels', { name: 'Cold' });
   await service.admin('POST', 'models', { name: 'Pump' });
@@ -79,6 +90,16 @@ test('violates no rule of WCAG 2.2 AA in a dialog', async () => {
   await page.getByRole('button', { name: 'New token' }).click();
   await page.getByRole('dialog').waitFor();
   expect(await findViolations(page)).toEqual([]);
+});
+
+test('violates no rule of WCAG 2.2 AA in what needs attention, which is large enough for a finger', async () => {
+  const page = await browser.openAs('/', ADMIN, browser.phone);
+  // It covers the map for as long as it is not answered.
+  await page.locator('.map-question > .icon-button').click();
+  await page.locator('.attention summary').click();
+  await page.getByRole('button', { name: 'Acknowledge Fast, ' }).first().waitFor();
+  expect(await findViolations(page)).toEqual([]);
+  expect(await page.evaluate(SMALL)).toEqual([]);
 });
 
 test('violates no rule of WCAG 2.2 AA in the login', async () => {
