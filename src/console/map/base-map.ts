@@ -6,8 +6,11 @@ import { toAddress } from '../state/location.js';
 import { language } from '../text/language.js';
 import { addBasemap, colorBasemap, FIRST_STYLE, settled } from './basemap.js';
 import { FIRST_PLACE, MIN_ZOOM } from './camera.js';
+import { watchTiles } from './missing-tiles.js';
 import { STYLE, TILES_URL } from './own-map.js';
 import { printPicture } from './print.js';
+import { translateLabels } from './style-labels.js';
+import type { TilesLayer } from './tiles-file.js';
 import { usesMiles } from './units.js';
 
 declare const MAP_WORKER: string;
@@ -85,33 +88,36 @@ interface Ground {
 
 /** The ground: a style of the operator's, or the own outlines, with the operator's tiles on them. */
 async function loadGround(map: GlMap, isDark: boolean, container: HTMLElement): Promise<Ground> {
-  const hasStyle = STYLE !== null && (await isStyleThere(map));
-  if (STYLE !== null && !hasStyle) {
-    container.dataset.style = 'own';
-    map.setStyle(FIRST_STYLE);
-  }
-  if (hasStyle) {
+  const watch = STYLE === null && TILES_URL === null ? null : watchTiles(map, container);
+  if (STYLE !== null && (await isStyleThere(map))) {
+    translateLabels(map);
     markDrawn(map);
     return { setDark: () => undefined };
   }
+  if (STYLE !== null) {
+    watch?.giveUp();
+    container.dataset.style = 'own';
+    map.setStyle(FIRST_STYLE);
+  }
   await settled(map);
   const basemap = addBasemap(map, isDark);
-  const tiles = basemap.then(async () =>
-    TILES_URL === null ? null : (await import('./tiles-file.js')).addTiles(map, TILES_URL, isDark),
-  );
+  const tiles = basemap.then(() => loadTiles(map, isDark, container)).catch(() => watch?.giveUp());
   // Without its ground, the map still shows the objects.
-  void tiles
-    .then((layer) => {
-      if (layer?.attribution) container.dataset.attribution = layer.attribution;
-      markDrawn(map);
-    })
-    .catch(() => undefined);
+  void tiles.then(() => markDrawn(map));
   return {
     setDark(wanted) {
       void basemap.then(() => colorBasemap(map, wanted)).catch(() => undefined);
-      void tiles.then((layer) => layer?.setDark(wanted)).catch(() => undefined);
+      void tiles.then((layer) => layer?.setDark(wanted));
     },
   };
+}
+
+/** The operator's file of tiles, if there is one. */
+async function loadTiles(map: GlMap, isDark: boolean, container: HTMLElement): Promise<TilesLayer | null> {
+  if (TILES_URL === null) return null;
+  const layer = await (await import('./tiles-file.js')).addTiles(map, TILES_URL, isDark);
+  if (layer.attribution) container.dataset.attribution = layer.attribution;
+  return layer;
 }
 
 /** Whether the operator's style can be loaded. Errors of single tiles come later. */

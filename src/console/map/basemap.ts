@@ -25,16 +25,23 @@ const BORDER_PX: ExpressionSpecification = ['interpolate', ['linear'], ['zoom'],
 const PEOPLE: ExpressionSpecification = ['get', 'people'];
 /** In thousands. Cities are named at every zoom. */
 const CITY_PEOPLE = 9_000;
+/** Of the smallest towns that the console contains. */
+const LEAST_PEOPLE = 100;
 /** Smaller towns appear as the map is zoomed in. Filters know whole levels of zoom only. */
 const TOWN_STEPS: readonly [number, number][] = [
   [3, 2_500],
   [4, 700],
   [5, 300],
-  [6, 100],
+  [6, LEAST_PEOPLE],
 ];
+/** From this zoom on, the place of a name differs from that of the same name on another map. */
+const DETAIL_ZOOM = 9;
+const isCity: ExpressionSpecification = ['>=', PEOPLE, CITY_PEOPLE];
+const isTown = (least: number): ExpressionSpecification => ['all', ['>=', PEOPLE, least], ['<', PEOPLE, CITY_PEOPLE]];
+const TOWN_FILTER = ['step', ['zoom'], false, ...TOWN_STEPS.flatMap(([zoom, least]) => [zoom, isTown(least)])];
 
 /** Where layers of the ground are added: above them is what the map is for. */
-const GROUND_END = 'ground-end';
+export const GROUND_END = 'ground-end';
 
 /** The style of the first frame. The water is the background of the page. */
 export const FIRST_STYLE: StyleSpecification = {
@@ -61,7 +68,6 @@ function layersOf(isDark: boolean): readonly (readonly [GroundPart, ...LayerSpec
     },
     paint: { 'text-color': color.text, 'text-halo-color': color.halo, 'text-halo-width': 1.2 },
   });
-  const isTown = (least: number) => ['all', ['>=', PEOPLE, least], ['<', PEOPLE, CITY_PEOPLE]];
   return [
     // Lines beside it make its edges smooth.
     ['land', { id: 'land', ...of('land'), type: 'fill', paint: { 'fill-color': color.land, 'fill-antialias': false } }],
@@ -83,11 +89,8 @@ function layersOf(isDark: boolean): readonly (readonly [GroundPart, ...LayerSpec
       },
     ],
     // The largest first, because the letters of all names, drawn in one task, are a long one.
-    ['towns', names('cities', ['>=', PEOPLE, CITY_PEOPLE])],
-    [
-      'towns',
-      names('towns', ['step', ['zoom'], false, ...TOWN_STEPS.flatMap(([zoom, least]) => [zoom, isTown(least)])]),
-    ],
+    ['towns', names('cities', isCity)],
+    ['towns', names('towns', TOWN_FILTER)],
   ];
 }
 
@@ -122,4 +125,23 @@ export function colorBasemap(map: GlMap, isDark: boolean): void {
     map.setPaintProperty(names, 'text-color', color.text);
     map.setPaintProperty(names, 'text-halo-color', color.halo);
   }
+}
+
+interface Bounds {
+  readonly minLon: number;
+  readonly minLat: number;
+  readonly maxLon: number;
+  readonly maxLat: number;
+}
+
+/** Close up, leaves the names within these bounds to another map, which has them in its own places. */
+export function hideTowns(map: GlMap, { minLon, minLat, maxLon, maxLat }: Bounds): void {
+  const corners = [minLon, maxLon, maxLon, minLon, minLon].map((lon, index) => [
+    lon,
+    index < 2 || index > 3 ? minLat : maxLat,
+  ]);
+  const isOutside: ExpressionSpecification = ['!', ['within', { type: 'Polygon', coordinates: [corners] }]];
+  map.setFilter('cities', ['step', ['zoom'], isCity, DETAIL_ZOOM, ['all', isCity, isOutside]]);
+  const detail = [DETAIL_ZOOM, ['all', isTown(LEAST_PEOPLE), isOutside]];
+  map.setFilter('towns', [...TOWN_FILTER, ...detail] as FilterSpecification);
 }

@@ -67,6 +67,7 @@ export const ENGLISH = {
   'map.fit': 'Show all objects',
   'map.impossible': 'The map needs WebGL, which this browser does not offer.',
   'map.label': 'Map',
+  'map.missing': 'The map background cannot be loaded at the moment. Everything else works.',
   'map.several': '{count} objects here',
   'map.severalMore': 'The first {count} are shown. Zoom in, or search.',
   'map.zoomIn': 'Zoom in',

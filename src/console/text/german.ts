@@ -58,6 +58,7 @@ export const GERMAN: Catalogue = {
   'map.fit': 'Alle Objekte zeigen',
   'map.impossible': 'Die Karte braucht WebGL, das dieser Browser nicht bietet.',
   'map.label': 'Karte',
+  'map.missing': 'Der Kartenhintergrund lässt sich gerade nicht laden. Alles andere funktioniert.',
   'map.several': '{count} Objekte hier',
   'map.severalMore': 'Die ersten {count}. Vergrößern oder suchen Sie.',
   'map.zoomIn': 'Vergrößern',
