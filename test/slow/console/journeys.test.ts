@@ -35,7 +35,7 @@ test('leads from the login to the own packet on the map in few clicks', async ()
   await page.getByText('The first packet is here').waitFor();
   await click('Show it on the map');
   await page.locator('.card').getByRole('heading', { name: 'My truck' }).waitFor();
-  await page.locator('.card').getByText('km/h').waitFor();
+  await page.locator('.card').getByText('km/h', { exact: true }).waitFor();
   await page.locator('canvas.maplibregl-canvas').waitFor();
   expect(clicks).toBeLessThanOrEqual(8);
   const { body } = await service.admin('GET', 'objects/device-1/packets');
