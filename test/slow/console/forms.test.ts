@@ -136,7 +136,7 @@ test('chooses neither a command nor a user before somebody does', async () => {
   await page.getByText('Choose a command.').waitFor();
   expect([await hasFocus(command), await page.getByRole('dialog').count()]).toEqual([true, 0]);
   await page.goto(`${service.url}/objects/${object._id}/settings`);
-  await page.getByRole('button', { name: 'Share', exact: true }).click();
+  await page.locator('.section').getByRole('button', { name: 'Share', exact: true }).click();
   await page.getByText('Choose a user.').waitFor();
   const { body } = await service.admin('GET', 'objects/press');
   expect(body.access).toEqual([]);
