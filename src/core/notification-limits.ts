@@ -48,6 +48,8 @@ export const NOTIFICATION_LIMITS = {
   notificationAttempts: 12,
   notificationRetryMs: 5 * SECOND_MS,
   notificationRetryMaxMs: HOUR_MS,
+  // How long a receiver that fails is left alone when further messages come, at most.
+  notificationProbeMs: MINUTE_MS,
   notificationKeptMs: 30 * DAY_MS,
   reminderKeptMs: DAY_MS,
   notificationsShown: 100,

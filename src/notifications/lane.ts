@@ -20,11 +20,15 @@ import {
   isReminder,
   kindOf,
   type Lane,
+  type LaneFailures,
+  loadFailures,
   loadLane,
   loadSent,
   type Notification,
   postpone,
   postponeLane,
+  restLane,
+  resumeLane,
   type SentRow,
   severityOf,
   storeEnded,
@@ -52,6 +56,7 @@ interface Run extends LaneParts {
   readonly alarms: ReadonlyMap<string, JsonObject>;
   /** What was sent in the time in which storms are counted. */
   readonly sent: SentRow[];
+  known: LaneFailures;
   readonly signal: AbortSignal;
 }
 
@@ -74,13 +79,18 @@ export async function runLane(parts: LaneParts, lane: Lane, signal: AbortSignal)
     await dropUnconfirmed(parts, lane, rows);
     return false;
   }
+  const known = await loadFailures(database, lane);
+  if (known.restsUntilMs !== null && known.restsUntilMs > now()) {
+    await restLane(database, lane, known.restsUntilMs);
+    return false;
+  }
   const alarms = await loadReadable(
     database,
     account,
     rows.flatMap(({ alarmId }) => alarmId ?? []),
   );
   const sent = await loadSent(database, lane, now() - LIMITS.stormMs);
-  const run: Run = { ...parts, lane, account, person, channel, alarms, sent, signal };
+  const run: Run = { ...parts, lane, account, person, channel, alarms, sent, known, signal };
   const newest = new Map(rows.filter(({ step }) => isReminder(step)).map(({ alarmId, id }) => [alarmId, id]));
   const held: Notification[] = [];
   for (const row of rows) {
@@ -166,6 +176,8 @@ async function attempt(run: Run, row: Notification, message: Message, saysCleare
     await storeEnded(database, row, { state: 'sent', attempts, error, sentMs: nowMs, saysCleared }, nowMs);
     run.sent.push({ sentMs: nowMs, isDigest: row.alarmId === null, severity: severityOf(row.severity, saysCleared) });
     await showAtAlarm(run, row, null);
+    if (run.known.restsUntilMs !== null || row.attempts > 0) await resumeLane(database, run.lane, nowMs);
+    run.known = { failures: 0, restsUntilMs: null };
     return 'done';
   }
   // Another instance goes on with it.
@@ -176,9 +188,19 @@ async function attempt(run: Run, row: Notification, message: Message, saysCleare
     run.onFailed(row, error);
     return 'done';
   }
-  const waitMs = backoffMs(attempts, LIMITS.notificationRetryMs, LIMITS.notificationRetryMaxMs, clock.random());
-  const nextMs = nowMs + Math.max(waitMs, retryAfterMs ?? 0);
-  await postponeLane(database, { ...row, attempts }, { error, nextMs });
+  // A message that has just come does not begin anew with a receiver that has failed for long.
+  const failures = Math.max(attempts, run.known.failures + 1);
+  const waitMs = backoffMs(failures, LIMITS.notificationRetryMs, LIMITS.notificationRetryMaxMs, clock.random());
+  const askedMs = retryAfterMs ?? 0;
+  await postponeLane(
+    database,
+    { ...row, attempts },
+    {
+      error,
+      nextMs: nowMs + Math.max(waitMs, askedMs),
+      restsUntilMs: nowMs + Math.max(Math.min(waitMs, LIMITS.notificationProbeMs), askedMs),
+    },
+  );
   return 'failed';
 }
 

@@ -180,18 +180,52 @@ export async function storeEnded(
   await mapDriverErrors(() => rowsOf(database).updateOne({ _id: id }, { $set }));
 }
 
-/** A failed attempt: all messages of the channel wait for the next one. Throws 503. */
+/** What is known of a receiver that has failed. */
+export interface LaneFailures {
+  /** In a row, by the message that was tried most often. */
+  readonly failures: number;
+  /** Until when the lane rests; null where nothing failed. */
+  readonly restsUntilMs: number | null;
+}
+
+/** Throws 503. */
+export async function loadFailures(database: Database, lane: Lane): Promise<LaneFailures> {
+  const waiting = { $match: { ...inLane(lane), state: 'pending', rests: { $exists: true } } };
+  const group = { $group: { _id: null, failures: { $max: '$attempts' }, restsUntilMs: { $max: '$rests' } } };
+  const [found] = await mapDriverErrors(() =>
+    rowsOf(database)
+      .aggregate<LaneFailures & Document>([waiting, group], { maxTimeMS: LIMITS.databaseOperationMs })
+      .toArray(),
+  );
+  return found ?? { failures: 0, restsUntilMs: null };
+}
+
+/** A failed attempt: all messages of the channel wait for the next one, and those that come wait until `restsUntilMs`. Throws 503. */
 export async function postponeLane(
   database: Database,
   { id, attempts, ...lane }: Notification,
-  { error, nextMs }: { error: string; nextMs: number },
+  { error, nextMs, restsUntilMs }: { error: string; nextMs: number; restsUntilMs: number },
 ): Promise<void> {
   const waiting = { ...inLane(lane), state: 'pending', next: { $lt: nextMs } };
+  const $set = { next: nextMs, rests: restsUntilMs };
   const operations: AnyBulkWriteOperation<Document & { _id: string }>[] = [
-    { updateOne: { filter: { _id: id }, update: { $set: { attempts, error, next: nextMs } } } },
-    { updateMany: { filter: waiting, update: { $set: { next: nextMs } } } },
+    { updateOne: { filter: { _id: id }, update: { $set: { ...$set, attempts, error } } } },
+    { updateMany: { filter: waiting, update: { $set } } },
   ];
   await mapDriverErrors(() => rowsOf(database).bulkWrite(operations));
+}
+
+/** What is due in a lane that rests waits until its end. Throws 503. */
+export async function restLane(database: Database, lane: Lane, untilMs: number): Promise<void> {
+  const due = { ...inLane(lane), state: 'pending', next: { $lt: untilMs } };
+  await mapDriverErrors(() => rowsOf(database).updateMany(due, { $set: { next: untilMs, rests: untilMs } }));
+}
+
+/** The receiver is back: what waited for it is due. Throws 503. */
+export async function resumeLane(database: Database, lane: Lane, nowMs: number): Promise<void> {
+  const waiting = { ...inLane(lane), state: 'pending', rests: { $exists: true } };
+  const update = { $set: { next: nowMs }, $unset: { rests: '' } };
+  await mapDriverErrors(() => rowsOf(database).updateMany(waiting, update));
 }
 
 /** Waits for the end of the quiet hours, for example. Throws 503. */

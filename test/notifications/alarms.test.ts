@@ -10,7 +10,7 @@ import { entityOf } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { startTestService, type TestService } from '../support/fixture.js';
 import { type MailServer, startMailServer } from '../support/mail-server.js';
-import { type Received, useReceiver } from '../support/receiver.js';
+import { OK, type Received, useReceiver } from '../support/receiver.js';
 import { until } from '../support/until.js';
 
 const HOT = { param: 't', op: '>', value: 8 };
@@ -216,6 +216,36 @@ describe('an attempt', () => {
       { entity: _id, user: ada.id, fields: ['channel=ntfy', 'step=raised', 'error=answered 403'] },
     ]);
     expect(to(ada)).toHaveLength(1);
+  });
+});
+
+describe('a receiver that is dead', () => {
+  const { notificationRetryMs, notificationProbeMs } = LIMITS;
+  beforeAll(() => void Object.assign(LIMITS, { notificationRetryMs: 600_000, notificationProbeMs: 600_000 }));
+  afterAll(() => void Object.assign(LIMITS, { notificationRetryMs, notificationProbeMs }));
+
+  test('gets no attempt for each new message, and all of them once it is back', async () => {
+    const objectId = await createObject();
+    const ada = await createListener();
+    receiver.answer = ({ path }, res) => void res.writeHead(path === `/${ada.topic}` ? 503 : 200).end();
+    await createRule(objectId, { then: notify(ada) });
+    await send(objectId, { t: 9 });
+    await got(ada, 1);
+    const rows = service.client.db().collection('notifications');
+    const waiting = { user: new ObjectId(ada.id), state: 'pending', next: { $gt: Date.now() + 60_000 } };
+    for (let index = 0; index < 5; index++) {
+      const other = await createObject();
+      await createRule(other, { severity: 'critical', then: notify(ada) });
+      await send(other, { t: 9 });
+      await until(async () => (await rows.countDocuments(waiting)) === index + 2, 'the message to wait');
+    }
+    expect(to(ada)).toHaveLength(1);
+
+    receiver.answer = OK;
+    const [first] = await rows.find(waiting).sort({ time: 1 }).toArray();
+    await rows.updateMany(waiting, { $set: { rests: 0 } });
+    await rows.updateOne({ _id: first?._id }, { $set: { next: 0 } });
+    expect(new Set((await got(ada, 7)).map(({ id }) => id)).size).toBe(6);
   });
 });
 
