@@ -93,7 +93,7 @@ const EXAMPLES: Readonly<Record<string, readonly Edit[]>> = {
     before('src/console/state/session.ts', "  models: may('GET', '/models'),", "  hello: may('GET', '/hello'),\n"),
     before('src/console/text/english.ts', "  'nav.label':", "  'nav.hello': 'Hello',\n"),
     before('src/console/text/german.ts', "  'nav.label':", "  'nav.hello': 'Hallo',\n"),
-    { file: 'src/pages/console.ts', find: '(?:log|', replace: '(?:log|hello|' },
+    { file: 'src/pages/console.ts', find: '(?:s|log|', replace: '(?:s|log|hello|' },
     before('docs/reference/console.md', '| `/log` |', '| `/hello` | A greeting |\n'),
   ],
   'a store': [

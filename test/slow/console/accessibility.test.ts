@@ -38,7 +38,7 @@ beforeAll(async () => {
   }
   await service.admin('POST', `objects/${id}/packets`, { lat: 48.1, lon: 11.1, speed: 70, angle: 45 });
   const openAlarms = async () => (await service.admin('GET', 'alarms?where.status=raised')).body;
-  await until(async () => (await openAlarms()).length === 3, 'three open alarms');
+  await until(async () => (await openAlarms()).length === 4, 'four open alarms');
   const [alarm] = await openAlarms();
   await service.admin('POST', `alarms/${alarm._id}/acknowledge`, {});
   await service.admin('POST', 'tokens', { name: 'Pump', scopes: ['GET /*'] });

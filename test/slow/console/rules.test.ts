@@ -88,6 +88,8 @@ test('makes a rule with forms, says what it would have done, and where the serve
   await outcome.getByText('It would have been raised once').waitFor();
   await page.getByLabel('Name').fill('Too warm');
   await page.getByLabel('Severity').selectOption('critical');
+  // It moves the button down.
+  await page.getByText('The rule has changed since: try it again.').waitFor();
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('heading', { name: 'Too warm' }).waitFor();
   expect(await ruleNamed('Too warm')).toMatchObject({

@@ -121,7 +121,7 @@ test.each(['killed', 'without a network'])(
     const note = page.getByRole('alert').filter({ hasText: 'What you see is from' });
     await note.getByText('The server cannot be reached.').waitFor();
     expect(await note.locator('time').getAttribute('datetime')).toMatch(/^\d{4}-/);
-    await page.locator('.dot.online').first().waitFor({ state: 'detached' });
+    await page.locator('.row .dot.online').first().waitFor({ state: 'detached' });
     await row.getByText('Was online').waitFor({ state: 'attached' });
     expect(await row.textContent()).toContain('11');
     // A page whose files were not loaded before.
