@@ -89,7 +89,7 @@ describe('the settings', () => {
     await service.admin('POST', 'objects', { id: 'seen too', name: 'Seen too' });
     const page = await browser.openAs('/');
     await question(page).getByRole('link', { name: 'A map of your own' }).click();
-    await page.getByLabel('Map', { exact: true }).selectOption('tiles');
+    await page.getByRole('combobox', { name: 'Map', exact: true }).selectOption('tiles');
     await page.getByLabel('Address').fill(`${origin()}/{z}/{x}.png`);
     await page.getByLabel('Whose map it is').fill('© <b>Somebody</b>');
     browser.expectErrors(/400/);
