@@ -134,6 +134,8 @@ function Filters() {
           type="button"
           class={`chip${isComplete && counts.value[one] === 0 ? ' none' : ''}`}
           aria-pressed={filter.value === one}
+          // Nobody has to pass with the Tab key what shows nothing.
+          disabled={counts.value[one] === 0 && filter.value !== one}
           onClick={() => show({ show: one })}
         >
           {one !== 'all' && <i class={CLASSES[one]} />}
