@@ -21,3 +21,19 @@ export async function until(
     await wait(Math.max(pauseMs, Math.min(waitedMs * PAUSE_SHARE, LONGEST_PAUSE_MS)));
   }
 }
+
+/** Repeats an assertion until it holds; throws its last failure, in jest's own words, when it does not hold in time. */
+export async function eventually(assertion: () => Promise<void>): Promise<void> {
+  let failure: unknown;
+  const holds = () =>
+    assertion().then(
+      () => true,
+      (error: unknown) => {
+        failure = error;
+        return false;
+      },
+    );
+  await until(holds, 'the assertion').catch((error: unknown) => {
+    throw failure ?? error;
+  });
+}

@@ -5,7 +5,7 @@ import { openPage, pagesWithMap, pagesWithoutMap } from '../../../scripts/bench/
 import { findAxe } from '../../support/browser/axe.js';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -194,7 +194,7 @@ test.each(['/', '/log', '/access/users', '/data/labels'])('searches on %s after 
   }
   // There it is a character.
   await page.keyboard.type('a/b');
-  expect(await page.getByRole('searchbox').inputValue()).toBe('a/b');
+  await eventually(async () => expect(await page.getByRole('searchbox').inputValue()).toBe('a/b'));
 });
 
 test('leaves the keys of the search to a dialog that is open', async () => {
@@ -202,7 +202,9 @@ test('leaves the keys of the search to a dialog that is open', async () => {
   await page.getByRole('button', { name: 'New', exact: true }).first().click();
   await page.getByRole('dialog').getByRole('textbox').first().focus();
   await page.keyboard.press('Control+k');
-  expect(await page.evaluate('document.activeElement.closest("dialog") !== null')).toBe(true);
+  await eventually(async () =>
+    expect(await page.evaluate('document.activeElement.closest("dialog") !== null')).toBe(true),
+  );
 });
 
 test('opens and leaves the menu of the user with the keyboard', async () => {
@@ -212,10 +214,12 @@ test('opens and leaves the menu of the user with the keyboard', async () => {
   await page.keyboard.press('Enter');
   await page.locator('#account-menu').waitFor();
   await page.keyboard.press('Tab');
-  expect(await page.evaluate('document.activeElement.closest("#account-menu") !== null')).toBe(true);
+  await eventually(async () =>
+    expect(await page.evaluate('document.activeElement.closest("#account-menu") !== null')).toBe(true),
+  );
   await page.keyboard.press('Escape');
   await page.locator('#account-menu').waitFor({ state: 'hidden' });
-  expect(await page.evaluate('document.activeElement.matches(".avatar")')).toBe(true);
+  await eventually(async () => expect(await page.evaluate('document.activeElement.matches(".avatar")')).toBe(true));
 });
 
 test('opens and leaves a dialog with the keyboard, which gives the focus back', async () => {
@@ -224,10 +228,14 @@ test('opens and leaves a dialog with the keyboard, which gives the focus back', 
   await opener.focus();
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').waitFor();
-  expect(await page.evaluate('document.activeElement.closest("dialog") !== null')).toBe(true);
+  await eventually(async () =>
+    expect(await page.evaluate('document.activeElement.closest("dialog") !== null')).toBe(true),
+  );
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
-  expect(await opener.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+  await eventually(async () =>
+    expect(await opener.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true),
+  );
 });
 
 test('gives the focus to the page when a dialog has removed what opened it', async () => {
@@ -241,5 +249,7 @@ test('gives the focus to the page when a dialog has removed what opened it', asy
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   expect((await service.admin('GET', `labels/${body._id}`)).status).toBe(404);
-  expect(await page.evaluate('document.activeElement.closest("main") !== null')).toBe(true);
+  await eventually(async () =>
+    expect(await page.evaluate('document.activeElement.closest("main") !== null')).toBe(true),
+  );
 });

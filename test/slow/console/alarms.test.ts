@@ -8,7 +8,7 @@ import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { untilNotice } from '../../support/browser/notices.js';
 import { createUser } from '../../support/browser/users.js';
 import { useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -65,8 +65,12 @@ test('shows alarms as they are raised, the worst first, counts them on every pag
   await send('truck-1', { speed: 95, fuel: 4 });
   await send('cold-1', { temperature: 9.5 });
   await expectRows(page, ['Too warm', 'Too fast', 'Fuel is low']);
-  expect(await page.locator('.alarm-row').first().getByRole('img').getAttribute('aria-label')).toBe('Critical');
-  expect(await page.locator('.alarm-row').first().locator('.alarm-values').textContent()).toBe('temperature 9.5 °C');
+  await eventually(async () =>
+    expect(await page.locator('.alarm-row').first().getByRole('img').getAttribute('aria-label')).toBe('Critical'),
+  );
+  await eventually(async () =>
+    expect(await page.locator('.alarm-row').first().locator('.alarm-values').textContent()).toBe('temperature 9.5 °C'),
+  );
   await page.locator('.badge', { hasText: '3' }).waitFor();
   await until(async () => (await page.title()).startsWith('(3) Alarms'), 'the count in the title');
   await page.goto(`${service.url}/account/profile`);
@@ -151,7 +155,7 @@ test('is used with the keys alone', async () => {
   await page.locator('.alarm-detail textarea').waitFor();
   await page.keyboard.press('n');
   await page.keyboard.type('an apple');
-  expect(await page.locator('.alarm-detail textarea').inputValue()).toBe('an apple');
+  await eventually(async () => expect(await page.locator('.alarm-detail textarea').inputValue()).toBe('an apple'));
   await page.keyboard.press('Escape');
   await page.locator('.alarm-row').nth(0).locator('[aria-pressed=true]:focus').waitFor();
   await page.keyboard.press('a');
@@ -248,7 +252,7 @@ test('shows those who may only read what there is, and nothing to press', async 
   await page.locator('.alarm-open').first().click();
   const detail = page.getByRole('complementary', { name: 'Alarm' });
   await detail.getByText('temperature > 8').waitFor();
-  expect(await detail.getByRole('button').allTextContents()).toEqual(['']);
+  await eventually(async () => expect(await detail.getByRole('button').allTextContents()).toEqual(['']));
   expect(await page.locator('.alarms-list input:enabled').count()).toBe(0);
 });
 
@@ -269,5 +273,7 @@ test('leads from an object to its alarms, also those that were cleared', async (
   const page = await browser.openAs(`/objects/${objects.get('truck-1')}/live`);
   await page.locator('.object-head').getByRole('link', { name: 'Alarms' }).click();
   await page.locator('.alarm-row', { hasText: 'Cleared' }).first().waitFor();
-  expect(new Set(await page.locator('.alarm-object').allTextContents())).toEqual(new Set(['Truck 1']));
+  await eventually(async () =>
+    expect(new Set(await page.locator('.alarm-object').allTextContents())).toEqual(new Set(['Truck 1'])),
+  );
 });

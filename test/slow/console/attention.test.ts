@@ -5,7 +5,7 @@ import { entityOf } from '../../support/answers.js';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -58,7 +58,9 @@ test('appears with the first alarm, orders them live, and goes with the last one
   await send('truck', { door: 1 });
   await send('store', { temperature: 9.5 });
   await expectItems(page, ['Too warm', 'Too fast', 'Door']);
-  expect(await page.locator('.attention summary').textContent()).toMatch(/Needs attention\s+3/);
+  await eventually(async () =>
+    expect(await page.locator('.attention summary').textContent()).toMatch(/Needs attention\s+3/),
+  );
   await send('store', { temperature: 4 });
   await expectItems(page, ['Too fast', 'Door']);
   await send('van', { speed: 10 });
@@ -141,7 +143,7 @@ test('shows at most twenty, and leads to all of them', async () => {
   const page = await browser.openAs('/');
   const link = page.getByRole('link', { name: 'All 25 open alarms' });
   await link.waitFor({ state: 'attached' });
-  expect(await page.locator('.attention-open').count()).toBe(20);
+  await eventually(async () => expect(await page.locator('.attention-open').count()).toBe(20));
   await link.click();
   await page.getByRole('heading', { name: 'Alarms' }).waitFor();
 });

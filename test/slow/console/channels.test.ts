@@ -10,7 +10,7 @@ import { lastCode } from '../../support/channels.js';
 import { useService } from '../../support/fixture.js';
 import { type MailServer, startMailServer } from '../../support/mail-server.js';
 import { useReceiver } from '../../support/receiver.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const PATH = '/account/channels';
 const receiver = useReceiver();
@@ -84,7 +84,7 @@ test('keeps the channels that another page has added, and says what is wrong wit
   await address.fill('ntfy.sh/own');
   await button(page, 'Add').click();
   await page.getByText('Expected the address of a topic').waitFor();
-  expect(await address.getAttribute('aria-invalid')).toBe('true');
+  await eventually(async () => expect(await address.getAttribute('aria-invalid')).toBe('true'));
   await button(page, `Test: ${receiver.url}own`).click();
   await until(() => receiver.received.some(({ path }) => path === '/own'), 'the test');
   expect(receiver.received.map(({ path }) => path)).toEqual(['/own']);

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { ADMIN, useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -55,7 +55,9 @@ test('marks the alarms of an object in its chart, with the threshold of the rule
   const page = await open(id);
   const thresholds = page.getByRole('list', { name: 'Thresholds of rules' });
   await thresholds.getByText('> 8 °C').waitFor();
-  expect(await thresholds.getByRole('link').allTextContents()).toEqual(['Too warm marked']);
+  await eventually(async () =>
+    expect(await thresholds.getByRole('link').allTextContents()).toEqual(['Too warm marked']),
+  );
   await until(async () => (await page.evaluate(IS_MARKED)) === true, 'the marks');
   const alarms = page.locator('.interval-alarms');
   await alarms.getByRole('heading', { name: 'Alarms in this interval (1)' }).waitFor();
@@ -76,7 +78,7 @@ test('shows neither alarms nor thresholds of other intervals and parameters', as
   await page.getByRole('button', { name: 'temperature' }).click();
   await page.getByRole('list', { name: 'Thresholds of rules' }).waitFor();
   expect(await page.locator('.interval-alarms').count()).toBe(0);
-  expect(await page.getByRole('list', { name: 'Thresholds of rules' }).count()).toBe(1);
+  await eventually(async () => expect(await page.getByRole('list', { name: 'Thresholds of rules' }).count()).toBe(1));
 });
 
 test('shows charts without marks, and no error, to a user who may read neither alarms nor rules', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -218,7 +218,7 @@ describe('the map of a route', () => {
     const page = await open('swiped', browser.phone);
     const action = await page.evaluate('getComputedStyle(document.querySelector(".track-map canvas")).touchAction');
     expect(action).toBe('pan-x pan-y');
-    expect(await page.getByText('Move the map with two fingers.').count()).toBe(1);
+    await eventually(async () => expect(await page.getByText('Move the map with two fingers.').count()).toBe(1));
   });
 });
 

@@ -6,7 +6,7 @@ import { useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 import { connectDevice, createObject } from '../../support/mqtt-device.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -138,7 +138,7 @@ test('keeps in the log what its filter shows while thousands of other packets ar
   await sendNoise();
   await send(2);
   await row(2).waitFor();
-  expect(await row(1).count()).toBe(1);
+  await eventually(async () => expect(await row(1).count()).toBe(1));
   await page.getByRole('button', { name: 'Pause' }).click();
   await send(3);
   await sendNoise();
@@ -146,5 +146,5 @@ test('keeps in the log what its filter shows while thousands of other packets ar
   await service.settled();
   await page.getByRole('button', { name: 'Resume' }).click();
   await row(4).waitFor();
-  expect(await row(3).count()).toBe(1);
+  await eventually(async () => expect(await row(3).count()).toBe(1));
 });

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from '@jest/globals';
 import { entityOf } from '../../support/answers.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -89,7 +89,7 @@ test('speaks English in a browser whose system names no language', async () => {
 test('speaks German to those who do', async () => {
   const page = await browser.open('/', { locale: 'de-DE' });
   await page.getByRole('button', { name: 'Anmelden' }).waitFor();
-  expect(await page.locator('html').getAttribute('lang')).toBe('de');
+  await eventually(async () => expect(await page.locator('html').getAttribute('lang')).toBe('de'));
 });
 
 /** How much of the content lies below the frame that shows it, and whether black ink is on white. */
@@ -116,7 +116,9 @@ test('prints all of an object, in dark ink, without navigation and buttons', asy
   expect(printed).toMatchObject({ cutPx: 0, ink: 'rgb(20, 24, 31)', paper: 'rgb(255, 255, 255)' });
   expect(printed.heightPx).toBeGreaterThan(2 * viewport.height);
   expect(await page.locator('.top, .tabs, main button, main a.button').filter({ visible: true }).count()).toBe(0);
-  expect(await page.locator('main td, main h1').filter({ visible: true }).count()).toBeGreaterThan(20);
+  await eventually(async () =>
+    expect(await page.locator('main td, main h1').filter({ visible: true }).count()).toBeGreaterThan(20),
+  );
 });
 
 /** The pictures of a PDF as bytes of red, green and blue. */
@@ -151,7 +153,7 @@ test('prints the map with its objects, and the map of a route', async () => {
       return pictures.some((picture) => isIn(picture, color));
     }, `the color ${color.join()} in the printed map of ${path}`);
     await until(async () => (await page.locator('.map-picture').count()) === 0, 'the map without its picture');
-    expect(await page.locator('.map canvas').first().isVisible()).toBe(true);
+    await eventually(async () => expect(await page.locator('.map canvas').first().isVisible()).toBe(true));
   };
   await untilPrinted('/', ONLINE);
   await untilPrinted(`/objects/${body._id}/history`, ROUTE);

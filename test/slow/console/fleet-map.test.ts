@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -130,7 +130,9 @@ test('lets each of the objects in one place be chosen', async () => {
     await page.locator(drawn).waitFor();
   }
   await openChoice();
-  expect(await choice.getByRole('button').allTextContents()).toEqual(['Pump 2', 'Pump 10', 'Valve']);
+  await eventually(async () =>
+    expect(await choice.getByRole('button').allTextContents()).toEqual(['Pump 2', 'Pump 10', 'Valve']),
+  );
   await page.keyboard.press('Escape');
   await choice.waitFor({ state: 'detached' });
   for (const index of ids.keys()) await service.admin('DELETE', `objects/stack-${index}`);

@@ -5,7 +5,7 @@ import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { typeId } from '../../support/browser/object-form.js';
 import { createUser } from '../../support/browser/users.js';
 import { useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -36,7 +36,7 @@ test('shows the refusal of an id at its field, with the focus, until it is edite
   await page.getByRole('button', { name: 'Create' }).click();
   await page.locator('[aria-invalid=true]').waitFor();
   expect(await describe(id)).toBe('May not contain #, / or control characters.');
-  expect([await hasFocus(id), await page.locator('.problem').count()]).toEqual([true, 0]);
+  await eventually(async () => expect([await hasFocus(id), await page.locator('.problem').count()]).toEqual([true, 0]));
   await id.fill('taken');
   expect(await page.locator('[aria-invalid=true], .note.error').count()).toBe(0);
   await page.getByRole('button', { name: 'Create' }).click();
@@ -69,7 +69,7 @@ test('says in German which password is wrong, and which is too short', async () 
   await dialog.getByText(name).waitFor();
   await dialog.getByRole('button', { name: 'Passwort ändern' }).click();
   await page.getByText('Das Passwort ist falsch.').waitFor();
-  expect([await hasFocus(old), await dialog.count()]).toEqual([true, 0]);
+  await eventually(async () => expect([await hasFocus(old), await dialog.count()]).toEqual([true, 0]));
 });
 
 test('asks for the object of a token only while it is for a device', async () => {
@@ -131,10 +131,12 @@ test('chooses neither a command nor a user before somebody does', async () => {
   const page = await browser.openAs(`/objects/${object._id}/commands`);
   const command = page.getByLabel('Command', { exact: true });
   await command.locator('option', { hasText: 'Stop the press' }).waitFor({ state: 'attached' });
-  expect(await command.inputValue()).toBe('');
+  await eventually(async () => expect(await command.inputValue()).toBe(''));
   await page.getByRole('button', { name: 'Send …' }).click();
   await page.getByText('Choose a command.').waitFor();
-  expect([await hasFocus(command), await page.getByRole('dialog').count()]).toEqual([true, 0]);
+  await eventually(async () =>
+    expect([await hasFocus(command), await page.getByRole('dialog').count()]).toEqual([true, 0]),
+  );
   await page.goto(`${service.url}/objects/${object._id}/settings`);
   await page.locator('.section').getByRole('button', { name: 'Share', exact: true }).click();
   await page.getByText('Choose a user.').waitFor();
@@ -153,7 +155,9 @@ test('asks for a number, then names the command as the model does and says that 
   await speed.fill('');
   await page.getByRole('button', { name: 'Send …' }).click();
   await page.getByText('Expected a number.').waitFor();
-  expect([await hasFocus(speed), await page.getByRole('dialog').count()]).toEqual([true, 0]);
+  await eventually(async () =>
+    expect([await hasFocus(speed), await page.getByRole('dialog').count()]).toEqual([true, 0]),
+  );
   await speed.fill('7');
   await page.getByRole('button', { name: 'Send …' }).click();
   await page.getByRole('heading', { name: 'Send “Limit the speed (limit)” to Limited?' }).waitFor();
@@ -260,10 +264,10 @@ test('says that an interval ends before it begins, and keeps what was typed', as
   await error.waitFor();
   const noteId = await error.getAttribute('id');
   for (const field of [from, to]) {
-    expect(await field.getAttribute('aria-invalid')).toBe('true');
-    expect(await field.getAttribute('aria-describedby')).toBe(noteId);
+    await eventually(async () => expect(await field.getAttribute('aria-invalid')).toBe('true'));
+    await eventually(async () => expect(await field.getAttribute('aria-describedby')).toBe(noteId));
   }
-  expect(await from.inputValue()).toBe('2026-02-05T00:00');
+  await eventually(async () => expect(await from.inputValue()).toBe('2026-02-05T00:00'));
   expect(page.url()).toBe(service.url + path);
   await to.fill('2026-02-06T00:00');
   await from.focus();
@@ -271,7 +275,7 @@ test('says that an interval ends before it begins, and keeps what was typed', as
     (url) => Number(url.searchParams.get('to')) - Number(url.searchParams.get('from')) === 86_400_000,
   );
   await error.waitFor({ state: 'detached' });
-  expect(await from.getAttribute('aria-invalid')).toBeNull();
+  await eventually(async () => expect(await from.getAttribute('aria-invalid')).toBeNull());
 });
 
 test('shows long parameters of a command on a narrow phone without scrolling', async () => {
@@ -306,11 +310,13 @@ test('sets and removes the time after which a silent object is offline, and noth
   browser.expectErrors(/400/);
   await apply('soon');
   await page.getByText('Expected a duration from 1 s to 366 days, such as 10 min.').waitFor();
-  expect(await page.getByLabel('Offline after').getAttribute('aria-invalid')).toBe('true');
+  await eventually(async () =>
+    expect(await page.getByLabel('Offline after').getAttribute('aria-invalid')).toBe('true'),
+  );
   await apply('10 min');
   await until(async () => (await configOf()).offlineAfter === '10 min', 'the time is set');
   await page.reload();
-  expect(await page.getByLabel('Offline after').inputValue()).toBe('10 min');
+  await eventually(async () => expect(await page.getByLabel('Offline after').inputValue()).toBe('10 min'));
   await apply('');
   await until(async () => (await configOf()).offlineAfter === null, 'the time is removed');
   expect(await configOf()).toEqual({ ...config, offlineAfter: null });

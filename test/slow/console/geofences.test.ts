@@ -5,7 +5,7 @@ import { entityOf } from '../../support/answers.js';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { ADMIN, useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -173,6 +173,6 @@ test('shows a geofence of the list on the map', async () => {
     await clickMap(page, [[0.5, 0.5]]);
     return page.getByLabel('Radius in metres').isVisible();
   }, 'it is in the middle of the map');
-  expect(await page.getByLabel('Name').inputValue()).toBe('Far field');
+  await eventually(async () => expect(await page.getByLabel('Name').inputValue()).toBe('Far field'));
   await service.admin('DELETE', `geofences/${_id}`);
 });

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -41,8 +41,8 @@ test('keeps the focus and the text of a field while the other one is applied', a
   await to.fill('2026-02-04T11:30');
   await waitForQuery(page, 'from', '2026-02-03T10:15');
   expect(await isFocused(to)).toBe(true);
-  expect(await to.inputValue()).toBe('2026-02-04T11:30');
-  expect(await from.inputValue()).toBe('2026-02-03T10:15');
+  await eventually(async () => expect(await to.inputValue()).toBe('2026-02-04T11:30'));
+  await eventually(async () => expect(await from.inputValue()).toBe('2026-02-03T10:15'));
   await page.keyboard.press('Enter');
   await waitForQuery(page, 'to', '2026-02-04T11:30');
   await waitForQuery(page, 'from', '2026-02-03T10:15');
@@ -72,7 +72,7 @@ test('keeps what is typed when newer packets move the interval meanwhile', async
   await service.admin('POST', 'objects/moving/packets', { speed: 3 });
   await service.admin('PATCH', 'objects/moving', { status: 'moved' });
   await until(async () => (await to.inputValue()) !== toBefore, 'the interval moves with the last packet');
-  expect(await from.inputValue()).toBe('2026-02-03T10:15');
+  await eventually(async () => expect(await from.inputValue()).toBe('2026-02-03T10:15'));
   expect(await isFocused(from)).toBe(true);
 });
 
@@ -94,7 +94,7 @@ test.each(['1970-01-02T00:00', '1972-12-31T23:59', '1969-07-20T20:17', '2001-09-
     await page.keyboard.press('Enter');
     await waitForQuery(page, 'from', text);
     await page.reload();
-    expect(await from.inputValue()).toBe(text);
+    await eventually(async () => expect(await from.inputValue()).toBe(text));
   },
 );
 
@@ -107,7 +107,9 @@ test('shows an interval that is chosen elsewhere in place of one that was wrong'
   await page.getByText('“From” must be before “To”.').waitFor();
   await page.getByRole('button', { name: '1 hour' }).click();
   await page.getByText('“From” must be before “To”.').waitFor({ state: 'detached' });
-  expect(new Date(before).getTime() - new Date(await from.inputValue()).getTime()).toBe(59 * MINUTE_MS);
+  await eventually(async () =>
+    expect(new Date(before).getTime() - new Date(await from.inputValue()).getTime()).toBe(59 * MINUTE_MS),
+  );
 });
 
 test('leads to the interval before, the one after and a longer one with the keyboard', async () => {

@@ -7,7 +7,7 @@ import { untilNotice } from '../../support/browser/notices.js';
 import { typeId } from '../../support/browser/object-form.js';
 import { createUser } from '../../support/browser/users.js';
 import { ADMIN, useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -156,7 +156,7 @@ test('shows the description of an object where it is edited', async () => {
   await service.admin('PATCH', `objects/${id}`, { description: 'a red one' });
   const page = await browser.openAs(`/objects/${id}/settings`);
   await page.getByLabel('Description').waitFor();
-  expect(await page.getByLabel('Description').inputValue()).toBe('a red one');
+  await eventually(async () => expect(await page.getByLabel('Description').inputValue()).toBe('a red one'));
 });
 
 test('shows the steps of a command as its device takes them', async () => {

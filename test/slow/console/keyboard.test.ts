@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -32,7 +32,7 @@ test('leads from the search to an object and back with Enter, arrows and Esc', a
   await page.keyboard.type('keys truck');
   await page.keyboard.press('Enter');
   await card.getByText('keys Truck 1', { exact: true }).waitFor();
-  expect(await search.and(page.locator(':focus')).count()).toBe(1);
+  await eventually(async () => expect(await search.and(page.locator(':focus')).count()).toBe(1));
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowDown');
   expect(await focused()).toContain('keys Truck 2');
@@ -43,8 +43,8 @@ test('leads from the search to an object and back with Enter, arrows and Esc', a
   await page.keyboard.press('Escape');
   await card.waitFor({ state: 'detached' });
   await page.keyboard.press('Escape');
-  expect(await search.and(page.locator(':focus')).count()).toBe(1);
-  expect(await search.inputValue()).toBe('keys truck');
+  await eventually(async () => expect(await search.and(page.locator(':focus')).count()).toBe(1));
+  await eventually(async () => expect(await search.inputValue()).toBe('keys truck'));
   await page.keyboard.press('Escape');
   await until(async () => (await search.inputValue()) === '', 'Esc empties the search');
   await list.locator('.row', { hasText: 'keys Crane' }).waitFor();
@@ -57,7 +57,7 @@ test('does nothing at Enter when nothing is found', async () => {
   await page.keyboard.press('Enter');
   await page.keyboard.press('ArrowDown');
   expect(await page.locator('.card').count()).toBe(0);
-  expect(await page.getByRole('searchbox').and(page.locator(':focus')).count()).toBe(1);
+  await eventually(async () => expect(await page.getByRole('searchbox').and(page.locator(':focus')).count()).toBe(1));
 });
 
 test('names the object, the model and the section in the title of the window', async () => {

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -50,7 +50,7 @@ test('finds by search a parameter that is not among the first', async () => {
   await page.getByRole('img', { name: new RegExp(`^${wanted}: `) }).waitFor();
   await page.getByLabel('Search parameters').fill('');
   // What was chosen stays, so that it can be taken back.
-  expect(await chip.getAttribute('aria-pressed')).toBe('true');
+  await eventually(async () => expect(await chip.getAttribute('aria-pressed')).toBe('true'));
 });
 
 test('shows the whole history of large packets in charts, and reads only some of them', async () => {

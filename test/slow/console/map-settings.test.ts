@@ -8,6 +8,7 @@ import { useBrowser } from '../../support/browser/browser.js';
 import { createPng } from '../../support/browser/map-files.js';
 import { createPerson } from '../../support/callers.js';
 import { useService } from '../../support/fixture.js';
+import { eventually } from '../../support/until.js';
 
 const RED = createPng([200, 30, 40]);
 const asked: string[] = [];
@@ -111,8 +112,10 @@ describe('the settings', () => {
     await choose({ kind: 'style', url: 'https://maps.example/style.json', origins: ['https://a.example'] });
     const page = await browser.openAs('/access/settings');
     await page.getByLabel('Address').waitFor();
-    expect(await page.getByLabel('Address').inputValue()).toBe('https://maps.example/style.json');
-    expect(await page.getByLabel('Other servers').inputValue()).toBe('https://a.example');
+    await eventually(async () =>
+      expect(await page.getByLabel('Address').inputValue()).toBe('https://maps.example/style.json'),
+    );
+    await eventually(async () => expect(await page.getByLabel('Other servers').inputValue()).toBe('https://a.example'));
   });
 });
 

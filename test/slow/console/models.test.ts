@@ -5,6 +5,7 @@ import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { untilNotice } from '../../support/browser/notices.js';
 import { createUser } from '../../support/browser/users.js';
 import { useService } from '../../support/fixture.js';
+import { eventually } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -70,7 +71,7 @@ test('shows a refusal at its field, and keeps what was typed', async () => {
   await page.getByRole('button', { name: 'Speed' }).click();
   await page.getByRole('button', { name: 'Save' }).click();
   await page.locator('.field', { hasText: 'Id' }).locator('.note.error').waitFor();
-  expect(await page.getByLabel('Id').inputValue()).toBe('not a name');
+  await eventually(async () => expect(await page.getByLabel('Id').inputValue()).toBe('not a name'));
   expect((await read(id)).data).toEqual(DATA);
 });
 
@@ -81,11 +82,13 @@ test('asks for the missing id of a parameter once, at its field, until it is the
   await page.getByRole('button', { name: 'Parameter' }).click();
   const id = page.getByLabel('Id', { exact: true });
   await effectsRun(page);
-  expect(await id.evaluate((input) => input.matches(':focus'))).toBe(true);
+  await eventually(async () => expect(await id.evaluate((input) => input.matches(':focus'))).toBe(true));
   await page.getByRole('button', { name: 'Save' }).click();
   const error = page.locator('.note.error');
   await error.waitFor();
-  expect(await error.allTextContents()).toEqual(['Needs at most 64 characters, without white space.']);
+  await eventually(async () =>
+    expect(await error.allTextContents()).toEqual(['Needs at most 64 characters, without white space.']),
+  );
   expect(await page.locator('.problem').count()).toBe(0);
   await id.fill('speed');
   await error.waitFor({ state: 'detached' });
@@ -98,7 +101,7 @@ test('edits the tree as JSON, and refuses to save what is none', async () => {
   const page = await browser.openAs(`/models/${id}`);
   await page.getByRole('button', { name: 'JSON' }).click();
   await page.getByLabel('The tree as JSON').fill('{"children": [');
-  expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true);
+  await eventually(async () => expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true));
   await page.getByLabel('The tree as JSON').fill('{"children": [], "vendor": {"version": 4}}');
   await page.getByRole('button', { name: 'Save' }).click();
   await untilNotice(page, 'Saved');
@@ -109,5 +112,5 @@ test('lets a viewer read a model, and change nothing', async () => {
   const id = await create('Read only');
   const page = await browser.openAs(`/models/${id}`, await createUser(service, 'viewer'));
   await page.getByText('does not permit changing this model').waitFor();
-  expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true);
+  await eventually(async () => expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true));
 });

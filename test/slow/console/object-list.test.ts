@@ -5,7 +5,7 @@ import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
 import { entityOf } from '../../support/answers.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -140,7 +140,9 @@ test('counts what objects do, filters by it, and says it in a sentence', async (
   const note = (name: string) => page.locator('.row', { hasText: name }).locator('.row-note');
   await note('Act drives').getByText('Moving 51 km/h north-east').waitFor();
   // Its speed is in the sentence.
-  expect(await page.locator('.row', { hasText: 'Act drives' }).locator('.row-value').textContent()).toBe('30 fuel');
+  await eventually(async () =>
+    expect(await page.locator('.row', { hasText: 'Act drives' }).locator('.row-value').textContent()).toBe('30 fuel'),
+  );
   await note('Act stands')
     .getByText(/^Standing · (now|\d+ sec\. ago|\d+ sec ago)$/)
     .waitFor();
@@ -148,7 +150,7 @@ test('counts what objects do, filters by it, and says it in a sentence', async (
   await note('Act left')
     .getByText(/^Offline · /)
     .waitFor();
-  expect(await note('Act warms').textContent()).toMatch(/^Online\s+3 hr ago$/);
+  await eventually(async () => expect(await note('Act warms').textContent()).toMatch(/^Online\s+3 hr ago$/));
   for (const [name, rows] of [
     ['Moving 1', ['Act drives']],
     ['Silent 1', ['Act sleeps']],
@@ -266,9 +268,9 @@ test('gives an object labels, and filters by them', async () => {
   await until(async () => (await labelsOf('labelled'))?.join() === 'North,rented', 'the labels are stored');
   await page.goto(`${service.url}/?label=North`);
   await page.locator('.row', { hasText: 'Labelled' }).waitFor();
-  expect(await page.locator('.row').count()).toBe(1);
+  await eventually(async () => expect(await page.locator('.row').count()).toBe(1));
   await page.goto(`${service.url}/objects/other/settings`);
-  expect(await page.getByLabel('Labels').inputValue()).toBe('South, rented');
+  await eventually(async () => expect(await page.getByLabel('Labels').inputValue()).toBe('South, rented'));
 });
 
 test('shows the labels of an object in the colors that the store of labels gives them', async () => {
@@ -278,7 +280,7 @@ test('shows the labels of an object in the colors that the store of labels gives
   await page.locator('.row', { hasText: 'In the north' }).getByRole('button').click();
   const labels = page.locator('.card .label');
   await labels.locator('.swatch').waitFor();
-  expect(await labels.allTextContents()).toEqual(['cold', 'wet']);
+  await eventually(async () => expect(await labels.allTextContents()).toEqual(['cold', 'wet']));
   const color = 'getComputedStyle(document.querySelector(".card .swatch")).backgroundColor';
   expect(await page.evaluate(color)).toBe('rgb(0, 0, 255)');
   await page.getByRole('link', { name: 'Open' }).click();

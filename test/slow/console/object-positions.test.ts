@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { ADMIN, useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -58,7 +58,9 @@ test('shows objects whose devices name their position differently', async () => 
   for (const [name, place, values] of rows) {
     await selectOnMap(page, name);
     await placeOf(page, place).waitFor();
-    expect((await page.locator('.card .values').allInnerTexts()).join().replace(/\s+/g, ' ')).toBe(values);
+    await eventually(async () =>
+      expect((await page.locator('.card .values').allInnerTexts()).join().replace(/\s+/g, ' ')).toBe(values),
+    );
   }
 });
 

@@ -5,7 +5,7 @@ import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -29,7 +29,9 @@ test('shows the last value of every parameter, and how old it is', async () => {
   await send({ time: Date.now() - HOUR_MS, level: 99 });
   await send({ humidity: 40 });
   await expectValues('Temperature 7 °C', 'Level 80', 'Pressure 3 2 hr ago', 'Humidity 40');
-  expect(await page.locator('.value-cards time').getAttribute('datetime')).toMatch(/^\d{4}-/);
+  await eventually(async () =>
+    expect(await page.locator('.value-cards time').getAttribute('datetime')).toMatch(/^\d{4}-/),
+  );
 });
 
 test('shows the last position and its age, also when the newest packet has none', async () => {
@@ -148,8 +150,10 @@ test('offers files of positions only for packets that have some', async () => {
     const page = await browser.openAs(`/objects/${object._id}/history`);
     await page.locator('.uplot').waitFor();
     await page.locator('a[download]', { hasText: files.at(-1) as string }).waitFor();
-    expect(await page.locator('a[download]').allInnerTexts()).toEqual(
-      files.map((file) => expect.stringContaining(file)),
+    await eventually(async () =>
+      expect(await page.locator('a[download]').allInnerTexts()).toEqual(
+        files.map((file) => expect.stringContaining(file)),
+      ),
     );
   }
 });
@@ -167,7 +171,9 @@ test('charts the parameters of another interval in which the shown ones do not o
   await page.getByRole('img', { name: /^before/ }).waitFor();
   await page.getByRole('button', { name: '1 hour' }).click();
   await page.getByRole('img', { name: /^after/ }).waitFor();
-  expect(await page.locator('figcaption').allInnerTexts()).toEqual([expect.stringMatching(/^after/i)]);
+  await eventually(async () =>
+    expect(await page.locator('figcaption').allInnerTexts()).toEqual([expect.stringMatching(/^after/i)]),
+  );
 });
 
 test('says that an interval has no numbers, and keeps long texts short', async () => {
@@ -239,7 +245,9 @@ test.each([
   await slider.waitFor();
   const bounds = async () => `${await slider.getAttribute('min')} ${await slider.getAttribute('max')}`;
   await until(async () => (await bounds()) === `${firstMs} ${endMs}`, 'the whole route');
-  expect(await page.getByText('Only parameters of the newest 10,000 packets').count()).toBe(isCut ? 1 : 0);
+  await eventually(async () =>
+    expect(await page.getByText('Only parameters of the newest 10,000 packets').count()).toBe(isCut ? 1 : 0),
+  );
   expect(await page.getByText('The route and the replay show the newest').count()).toBe(0);
   await slider.fill(String(firstMs));
   await page.locator('.value-cards', { hasText: /fuel\s*77/i }).waitFor();

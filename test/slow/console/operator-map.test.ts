@@ -11,6 +11,7 @@ import type { Page } from 'playwright-core';
 import { useBrowser } from '../../support/browser/browser.js';
 import { createPmTiles, createPng, createVectorTile } from '../../support/browser/map-files.js';
 import { ADMIN, useService } from '../../support/fixture.js';
+import { eventually } from '../../support/until.js';
 
 const RED = createPng([200, 30, 40]);
 const folder = mkdtempSync(join(tmpdir(), 'vigil-map-'));
@@ -88,7 +89,7 @@ describe('a file of vector tiles', () => {
     await service.admin('POST', 'objects', { id: 'seen', name: 'Seen' });
     const map = (await browser.openAs('/')).locator('.map[data-drawn]');
     await map.waitFor();
-    expect(await map.getAttribute('data-attribution')).toBe('© Somebody');
+    await eventually(async () => expect(await map.getAttribute('data-attribution')).toBe('© Somebody'));
   });
 });
 

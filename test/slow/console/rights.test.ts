@@ -4,6 +4,7 @@ import { expect, test } from '@jest/globals';
 import { useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { ADMIN, useService } from '../../support/fixture.js';
+import { eventually } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -90,7 +91,7 @@ test('offers the commands that the role permits, and no others', async () => {
   );
   const command = page.getByLabel('Command', { exact: true });
   await command.locator('option', { hasText: 'lock' }).waitFor({ state: 'attached' });
-  expect(await command.locator('option').allTextContents()).toEqual(['–', 'lock']);
+  await eventually(async () => expect(await command.locator('option').allTextContents()).toEqual(['–', 'lock']));
 });
 
 test('says in the journal who sent a command, as far as the reader may know', async () => {
@@ -132,5 +133,5 @@ test('shows a user below root the commands of a model of another group, and no w
   expect(await row('Label above').getByRole('button').count()).toBe(0);
   await page.goto(`${service.url}/models/${model}`);
   await page.getByText('Unlock the doors').first().waitFor();
-  expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true);
+  await eventually(async () => expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true));
 });

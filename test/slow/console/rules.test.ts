@@ -5,7 +5,7 @@ import { entityOf } from '../../support/answers.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { untilNotice } from '../../support/browser/notices.js';
 import { useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -60,7 +60,9 @@ test('makes a rule with forms, says what it would have done, and where the serve
   await page.getByRole('link', { name: 'New rule' }).click();
   const applies = part(page, 'It applies to');
   for (const name of ['Cold store 1 (cold-1)', 'Cold store 2 (cold-2)']) await applies.getByLabel('Objects').fill(name);
-  expect(await applies.locator('.picked li span').allTextContents()).toEqual(['Cold store 1', 'Cold store 2']);
+  await eventually(async () =>
+    expect(await applies.locator('.picked li span').allTextContents()).toEqual(['Cold store 1', 'Cold store 2']),
+  );
   const condition = part(page, 'Condition');
   const known = await condition
     .locator('datalist option')
@@ -71,16 +73,22 @@ test('makes a rule with forms, says what it would have done, and where the serve
   // The refusal stands at the field, which has the focus.
   const parameter = condition.getByLabel('Parameter');
   await page.locator('input[name="when.param"][aria-invalid]').waitFor();
-  expect(await parameter.evaluate((one) => one === one.ownerDocument.activeElement)).toBe(true);
+  await eventually(async () =>
+    expect(await parameter.evaluate((one) => one === one.ownerDocument.activeElement)).toBe(true),
+  );
   await parameter.fill('temperature');
   await page.getByRole('button', { name: 'Try it' }).click();
   const outcome = page.getByRole('status').filter({ hasText: 'It would' });
   await outcome.getByText('It would have been raised 2 times').waitFor();
   await outcome.getByText('in the last 7 days, on 1 of 2 objects. 11 packets were read.').waitFor();
   const tried = page.locator('.rule-tried > li');
-  expect(await tried.nth(0).locator('h3').textContent()).toBe('Cold store 12 times');
-  expect(await tried.nth(0).locator('ol li').first().textContent()).toMatch(/for 2 h · temperature 9$/);
-  expect(await tried.nth(1).textContent()).toMatch(/never held\. The closest value was 7\.5, on /);
+  await eventually(async () => expect(await tried.nth(0).locator('h3').textContent()).toBe('Cold store 12 times'));
+  await eventually(async () =>
+    expect(await tried.nth(0).locator('ol li').first().textContent()).toMatch(/for 2 h · temperature 9$/),
+  );
+  await eventually(async () =>
+    expect(await tried.nth(1).textContent()).toMatch(/never held\. The closest value was 7\.5, on /),
+  );
   expect((await service.admin('GET', 'rules')).body).toEqual([]);
   await page.getByLabel('For at least').fill('90 min');
   await page.getByText('The rule has changed since: try it again.').waitFor();
@@ -169,7 +177,9 @@ test('keeps what no form shows, removes what is emptied, and names the place of 
   expect(saved).toMatchObject({ for: null, remark: { by: 'us' } });
   await page.getByRole('button', { name: 'JSON' }).click();
   const json = page.getByLabel('The rule as JSON');
-  expect(JSON.parse(await json.inputValue())).toMatchObject({ name: 'Kept', remark: { by: 'us' } });
+  await eventually(async () =>
+    expect(JSON.parse(await json.inputValue())).toMatchObject({ name: 'Kept', remark: { by: 'us' } }),
+  );
 });
 
 test('lists rules with what they watch and their open alarms, and switches them off', async () => {
@@ -210,5 +220,5 @@ test('suggests few of many objects, and tries a rule on the one that is typed', 
   await form.getByLabel('Objects').fill('Van 249 (van-249)');
   await form.getByRole('button', { name: 'Try it' }).click();
   await form.getByText('on 0 of 1 objects').waitFor();
-  expect(await form.locator('.rule-tried h3 a').allTextContents()).toEqual(['Van 249']);
+  await eventually(async () => expect(await form.locator('.rule-tried h3 a').allTextContents()).toEqual(['Van 249']));
 });

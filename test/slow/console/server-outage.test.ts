@@ -5,6 +5,7 @@ import { useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 import { findFreePort } from '../../support/ports.js';
 import { type Process, startProcess } from '../../support/process.js';
+import { eventually } from '../../support/until.js';
 
 const SECRET = randomBytes(32).toString('hex');
 // Another instance on the same database: what devices send to it is what the page must not miss.
@@ -120,10 +121,10 @@ test.each(['killed', 'without a network'])(
     else await page.context().setOffline(true);
     const note = page.getByRole('alert').filter({ hasText: 'What you see is from' });
     await note.getByText('The server cannot be reached.').waitFor();
-    expect(await note.locator('time').getAttribute('datetime')).toMatch(/^\d{4}-/);
+    await eventually(async () => expect(await note.locator('time').getAttribute('datetime')).toMatch(/^\d{4}-/));
     await page.locator('.row .dot.online').first().waitFor({ state: 'detached' });
     await row.getByText('Was online').waitFor({ state: 'attached' });
-    expect(await row.textContent()).toContain('11');
+    await eventually(async () => expect(await row.textContent()).toContain('11'));
     // A page whose files were not loaded before.
     await page.locator('.nav').getByRole('link', { name: 'Data' }).click();
     await page.getByText('This page has not been loaded.').waitFor();
@@ -134,7 +135,7 @@ test.each(['killed', 'without a network'])(
     const button = note.getByRole('button', { name: 'Try again' });
     await button.click();
     await button.and(page.locator('[aria-busy=false]')).waitFor();
-    expect(await note.count()).toBe(1);
+    await eventually(async () => expect(await note.count()).toBe(1));
     if (how === 'killed') killed = await startProcess(env);
     else await page.context().setOffline(false);
     await page.locator('.status.live').waitFor();

@@ -5,6 +5,7 @@ import { gzipBytesOf, scriptsOf } from '../../../scripts/bench/console-pages.js'
 import { findAxe } from '../../support/browser/axe.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
+import { eventually } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -51,20 +52,20 @@ test('shows the object to a visitor, and its packets as they arrive', async () =
   page.on('request', (request) => requests.push(request.url() + JSON.stringify(request.headers())));
   await page.goto(service.url + path);
   await page.getByRole('heading', { name: 'Delivery to Dachau' }).waitFor();
-  expect(await page.locator('main').textContent()).toContain('Van 12');
-  expect(await page.locator('main').textContent()).toContain('loading');
-  expect(await readingOf(page, 'speed').textContent()).toContain('40');
-  expect(await page.locator('.place').textContent()).toContain('48.26000');
+  await eventually(async () => expect(await page.locator('main').textContent()).toContain('Van 12'));
+  await eventually(async () => expect(await page.locator('main').textContent()).toContain('loading'));
+  await eventually(async () => expect(await readingOf(page, 'speed').textContent()).toContain('40'));
+  await eventually(async () => expect(await page.locator('.place').textContent()).toContain('48.26000'));
   await page.locator('.map[data-drawn]').waitFor();
   await service.admin('POST', `objects/${id}/packets`, { lat: 48.27, lon: 11.44, speed: 55 });
   await readingOf(page, 'speed').getByText('55').waitFor();
   await page.locator('.place', { hasText: '48.27000' }).waitFor();
-  expect(await readingOf(page, 'door').textContent()).toContain('Yes');
+  await eventually(async () => expect(await readingOf(page, 'door').textContent()).toContain('Yes'));
   await service.admin('PATCH', `objects/${id}`, { status: 'on its way' });
   await page.getByText('on its way').waitFor();
   await service.admin('PATCH', `objects/${id}`, { status: 'loading' });
   await page.getByText('loading').waitFor();
-  expect(await page.locator('main').textContent()).toContain('Van 12');
+  await eventually(async () => expect(await page.locator('main').textContent()).toContain('Van 12'));
   expect(await page.title()).toBe('Delivery to Dachau');
   expect(requests.filter((request) => request.includes(secret))).toEqual([]);
   expect(await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])')).toEqual(
@@ -141,7 +142,7 @@ test('says that the link has ended, and nothing else', async () => {
   ] as const) {
     const page = await browser.open(path, { locale });
     await page.getByText(text).waitFor();
-    expect(await page.locator('#console').textContent()).toBe(text);
+    await eventually(async () => expect(await page.locator('#console').textContent()).toBe(text));
   }
 });
 
@@ -152,7 +153,7 @@ test('ends when the link is revoked while it is open', async () => {
   await page.getByRole('heading', { name: 'Delivery to Dachau' }).waitFor();
   await revoke(linkId);
   await page.getByText(ENDED).waitFor();
-  expect(await page.locator('#console').textContent()).toBe(ENDED);
+  await eventually(async () => expect(await page.locator('#console').textContent()).toBe(ENDED));
 });
 
 test('says since when there is no connection, and goes on when there is one', async () => {

@@ -5,7 +5,7 @@ import { useBrowser } from '../../support/browser/browser.js';
 import { untilNotice } from '../../support/browser/notices.js';
 import { useService } from '../../support/fixture.js';
 import { sendHttp } from '../../support/http-call.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -20,7 +20,9 @@ test('makes a source, shows its address once, adds an unknown device, and sees t
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.getByText('required').waitFor();
   await dialog.getByText('Phones with Traccar Client').click();
-  expect(await dialog.getByRole('radio', { name: 'Traccar Client, OsmAnd' }).isChecked()).toBe(true);
+  await eventually(async () =>
+    expect(await dialog.getByRole('radio', { name: 'Traccar Client, OsmAnd' }).isChecked()).toBe(true),
+  );
   await dialog.getByRole('button', { name: 'Save' }).click();
   const address = (await dialog.getByLabel('Address for the sender').textContent()) as string;
   expect(address).toMatch(new RegExp(`^${service.url}/api/v1/in/phones/[\\w-]{32}$`));
@@ -42,8 +44,9 @@ test('makes a source, shows its address once, adds an unknown device, and sees t
   await dialog.getByText('The key is shown only when it is made').waitFor();
   await dialog.getByRole('button', { name: 'New key' }).click();
   await page.getByRole('dialog', { name: 'New key' }).getByRole('button', { name: 'Make it' }).click();
-  const renewed = await dialog.getByLabel('Address for the sender').textContent();
-  expect(renewed).not.toBe(address);
+  await eventually(async () =>
+    expect(await dialog.getByLabel('Address for the sender').textContent()).not.toBe(address),
+  );
   await until(async () => (await send()).status === 401, 'the old key is refused');
 });
 
@@ -52,7 +55,7 @@ test('offers the kinds of sources as cards of one group of radio buttons, by mou
   await page.getByRole('button', { name: 'New' }).click();
   const kinds = page.getByRole('group', { name: 'What sends' });
   await kinds.getByRole('radio').first().waitFor();
-  expect(await kinds.getByRole('radio').count()).toBe(SOURCE_KIND_NAMES.length);
+  await eventually(async () => expect(await kinds.getByRole('radio').count()).toBe(SOURCE_KIND_NAMES.length));
   for (const title of Object.values(SOURCE_KINDS)) await kinds.getByText(title, { exact: true }).waitFor();
   await kinds.getByText(SOURCE_KINDS.owntracks, { exact: true }).click();
   const chosen = async (): Promise<string | null> =>

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -33,8 +33,10 @@ test('says in words, and to screen readers, how long each state held', async () 
   await bar(page, 'door: No 1 h 40 min, Yes 20 min').waitFor();
   await bar(page, 'engine.mode: idle 1 h, drive 30 min, charge 30 min').waitFor();
   await bar(page, 'firmware: 1.2.3 2 h').waitFor();
-  expect(await page.locator('.state-totals').first().textContent()).toMatch(/No\s*1 h 40 min\s*Yes\s*20 min/);
-  expect(await page.getByRole('img', { name: /^speed/ }).count()).toBe(1);
+  await eventually(async () =>
+    expect(await page.locator('.state-totals').first().textContent()).toMatch(/No\s*1 h 40 min\s*Yes\s*20 min/),
+  );
+  await eventually(async () => expect(await page.getByRole('img', { name: /^speed/ }).count()).toBe(1));
 });
 
 test('lists the changes, which lead to their interval and keep what is chosen', async () => {
@@ -82,7 +84,7 @@ test('keeps its height, and its page quick to use, with a state that changes in 
   // A drawing for each value, not an element for each change.
   expect(await page.locator('.state-bar *').count()).toBeLessThan(10);
   await page.getByText('Changes (9,000)').click();
-  expect(await page.locator('.state tbody tr').count()).toBe(200);
+  await eventually(async () => expect(await page.locator('.state tbody tr').count()).toBe(200));
   await page.getByText('The newest 200 are shown.').waitFor();
 });
 

@@ -4,7 +4,7 @@ import type { Locator, Page } from 'playwright-core';
 import type { JsonObject } from '../../../src/core/json.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
@@ -33,7 +33,9 @@ test('shows the fields of entities that have no name, and names them in the ques
   const columns = async () => (await page.getByRole('columnheader').allTextContents()).slice(0, -1).join();
   // The schema may come after the entities.
   await until(async () => (await columns()) === 'title,priority,open,Created', 'the columns of the schema');
-  expect((await row.getByRole('cell').allTextContents()).slice(0, 3)).toEqual(['Oil leak', '2,000', 'Yes']);
+  await eventually(async () =>
+    expect((await row.getByRole('cell').allTextContents()).slice(0, 3)).toEqual(['Oil leak', '2,000', 'Yes']),
+  );
   expect((await page.getByRole('cell', { name: 'yyy' }).first().textContent())?.length).toBeLessThan(100);
   await row.getByRole('button', { name: 'Remove Oil leak' }).click();
   await page.getByRole('dialog', { name: 'Remove Oil leak?' }).waitFor();
@@ -135,7 +137,7 @@ test('shows a value that its field cannot show as JSON, and does not change it',
   await service.admin('PATCH', `stores/${store._id}`, { schema: { properties } });
   const page = await browser.openAs('/data/readings');
   const form = await openForm(page, page.getByRole('button', { name: 'Edit' }), 'count');
-  expect(await form.getByLabel('count').inputValue()).toBe('"unknown"');
+  await eventually(async () => expect(await form.getByLabel('count').inputValue()).toBe('"unknown"'));
   await form.getByLabel('count').fill('3');
   await form.getByRole('button', { name: 'Save' }).click();
   await form.waitFor({ state: 'detached' });
@@ -167,7 +169,7 @@ test('makes the form of each store from its own schema, and of no default that d
   await service.admin('POST', 'stores', { name: 'repairs', schema: { properties: { part: text } } });
   const page = await browser.openAs('/data/visits');
   const form = await openForm(page, page.getByRole('button', { name: 'New' }), 'tags');
-  expect(await form.getByLabel('tags').inputValue()).toBe('"x"');
+  await eventually(async () => expect(await form.getByLabel('tags').inputValue()).toBe('"x"'));
   await page.keyboard.press('Escape');
   const held = new Promise<void>((resolve) => {
     void page.route('**/api/v1/stores?where.name*', (route) => {

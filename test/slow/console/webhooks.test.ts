@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
 import { OK, useReceiver } from '../../support/receiver.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.0/8', OPS_PORT: '0' } });
 const browser = useBrowser(service);
@@ -40,9 +40,11 @@ test('makes a webhook, shows its secret once, tests it, and sends a message agai
   expect(receiver.received.map(({ body }) => body.type)).toEqual(['webhook-test']);
   await dialog.getByRole('button', { name: 'New secret' }).click();
   await page.getByRole('dialog', { name: 'New secret' }).getByRole('button', { name: 'Make it' }).click();
-  const second = await dialog.getByLabel('Secret', { exact: true }).textContent();
-  expect(second).toMatch(/^whsec_/);
-  expect(second).not.toBe(secret);
+  await eventually(async () => {
+    const second = await dialog.getByLabel('Secret', { exact: true }).textContent();
+    expect(second).toMatch(/^whsec_/);
+    expect(second).not.toBe(secret);
+  });
 
   receiver.answer = (_received, res) => void res.writeHead(500).end();
   await service.admin('POST', 'objects', { id: 'pump-1', name: 'Pump' });
@@ -91,7 +93,7 @@ test('says since when messages wait and why, and sends all of them at once altho
   await first.getByText('Tank 1').waitFor();
   await first.getByText('Answer').click();
   await first.getByText('closed for repair').waitFor();
-  expect(await dialog.getByRole('listitem').count()).toBe(50);
+  await eventually(async () => expect(await dialog.getByRole('listitem').count()).toBe(50));
   await dialog.getByRole('button', { name: 'Show more' }).click();
   await until(async () => (await dialog.getByRole('listitem').count()) === 60, '60 messages');
   receiver.answer = OK;
