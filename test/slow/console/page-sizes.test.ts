@@ -11,9 +11,11 @@ import {
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
 
-const PAGE_BYTES = 52_000;
+const PAGE_BYTES = 42_000;
+/** The list of objects, with its counts, filters and open alarms; what its map needs comes on top. */
+const FIRST_PAGE_BYTES = 46_000;
 /** Pages with charts contain the library of charts. */
-const CHART_PAGE_BYTES = 80_000;
+const CHART_PAGE_BYTES = 74_000;
 /** The editor of rules, which only those load who write one. */
 const RULE_EDITOR_BYTES = 7_000;
 const MAP_BYTES = 460_000;
@@ -60,7 +62,7 @@ test('keeps the scripts of the first page within the budgets of a page and the m
     if (map === null) await page.locator('.map-question').waitFor();
     return gzipBytesOf(await scriptsOf(page));
   };
-  const budget = PAGE_BYTES + SEARCH_BYTES + MAP_BYTES;
+  const budget = FIRST_PAGE_BYTES + SEARCH_BYTES + MAP_BYTES;
   expect(await sizeWith({ kind: 'none' })).toBeLessThanOrEqual(budget);
   expect(await sizeWith(null)).toBeLessThanOrEqual(budget + QUESTION_BYTES);
 });
