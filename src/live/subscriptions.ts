@@ -93,7 +93,7 @@ interface State {
   readonly byOwnId: Map<string, Set<Subscriber>>;
   readonly users: Counts;
   readonly networks: Counts;
-  /** The count of changes in the authenticating stores. */
+  /** The count of changes in the authenticating stores, and of gaps, which may have hidden one. */
   changeCount: number;
 }
 
@@ -117,6 +117,8 @@ export function createSubscriptions(options: SubscriptionOptions, fanOut: FanOut
     end: (listener) => end(state, listener, true),
     apply: (change) => apply(state, change),
     endAll() {
+      // Changes were missed: who is authenticated meanwhile may have been read before one of them.
+      state.changeCount++;
       for (const listener of [...all]) end(state, listener, true);
     },
     count: () => all.size,
