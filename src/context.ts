@@ -91,7 +91,7 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const jobs = startJobs({ database, audit, retentionDays, log: (module) => log.child({ module }), now });
   lifecycle.onShutdown(() => jobs.stop());
   const facts = createClientFacts(config.http.trustProxy);
-  const feed = createLiveFeed(deps, { database, caches, identity });
+  const feed = createLiveFeed(deps, { database, caches, identity, isLive: () => isLive() });
   const commandWaiters = createCommandWaiters();
   const downlinks = createOwnDownlinks(deps, database);
   const noteCommandAddress = downlinks.note;
@@ -168,14 +168,16 @@ interface Opened extends ContextDeps {
 
 function createLiveFeed(
   { config, log, now }: ContextDeps,
-  { database, caches, identity }: { database: Database; caches: Caches; identity: Identity },
+  parts: { database: Database; caches: Caches; identity: Identity; isLive: () => boolean },
 ): Feed {
+  const { database, caches, identity, isLive } = parts;
   return createFeed({
     identify: identity.identify,
     ...createFinders(database, createSubscriptionQueue()),
     openHistory: createHistory(database.client),
     findAudience: caches.audiences.find,
     prepareAudiences: caches.audiences.prepare,
+    isLive,
     maxSubscribers: config.live,
     log: log.child({ module: 'live' }),
     now,

@@ -45,6 +45,8 @@ export interface BackfillOptions {
   readonly findAudience: (objectId: string) => Promise<readonly string[] | null> | readonly string[] | null;
   /** Loads the audiences of many objects with one query. */
   readonly prepareAudiences: (objectIds: readonly string[]) => Promise<void>;
+  /** Whether the change stream delivers. */
+  readonly isLive: () => boolean;
   readonly log: { warn(details: object, message: string): void };
 }
 
@@ -104,17 +106,19 @@ interface BackfillDeps extends BackfillOptions {
 }
 
 /**
- * A client of another instance may be ahead of this feed for a moment. A client that stays ahead has a position that no
- * instance has published: it is of another database, or invalid.
+ * A client of another instance may be ahead of this feed for a moment, and for as long as the change stream does not deliver. A client
+ * that stays ahead has a position that no instance has published: it is of another database, or invalid.
  */
-function createAheadQueue({ lastPosition, resume }: BackfillDeps): Resume {
+function createAheadQueue({ lastPosition, resume, isLive }: BackfillDeps): Resume {
   const untilMs = new Map<ResumingClient, number>();
   const check = async (): Promise<void> => {
     while (untilMs.size > 0) {
       await clock.wait(LIMITS.historyWaitMs);
+      const nowMs = clock.steadyMs();
       for (const [client, latestMs] of untilMs) {
+        if (!isLive()) untilMs.set(client, nowMs + LIMITS.backfillAheadMs);
         const isAhead = isAfter(client.since, lastPosition());
-        const isOver = clock.steadyMs() > latestMs;
+        const isOver = isLive() && nowMs > latestMs;
         if (isAhead && !isOver && !client.isGone()) continue;
         untilMs.delete(client);
         if (isAhead) leave(client, 'unknown position');

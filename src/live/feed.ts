@@ -13,7 +13,7 @@ import { createSubscriptions, type Subscriber, type SubscriptionOptions, type Su
 
 export interface FeedOptions
   extends SubscriptionOptions,
-    Pick<BackfillOptions, 'openHistory' | 'findAudience' | 'prepareAudiences'> {}
+    Pick<BackfillOptions, 'openHistory' | 'findAudience' | 'prepareAudiences' | 'isLive'> {}
 
 export interface Feed {
   /**

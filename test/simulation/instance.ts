@@ -57,6 +57,7 @@ export async function startInstance(simulated: SimulatedDatabase, log: Logger): 
     openHistory: createHistory(client),
     findAudience: caches.audiences.find,
     prepareAudiences: caches.audiences.prepare,
+    isLive: () => watcher?.isLive() ?? false,
     maxSubscribers: { perUser: 100, perAddress: 1_000 },
     log,
     now: clock.now,

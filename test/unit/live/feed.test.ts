@@ -27,6 +27,7 @@ function createLiveFeed(): Feed {
     openHistory: async () => null,
     findAudience: () => ['group:g'],
     prepareAudiences: async () => undefined,
+    isLive: () => true,
     maxSubscribers: { perUser: 1, perAddress: 1 },
     log: pino({ enabled: false }),
     now: () => 0,
