@@ -11,7 +11,7 @@ export type Phase = 'idle' | 'pending' | 'raised' | 'clearing';
 
 export interface RuleState {
   readonly phase: Phase;
-  /** Since when: of pending, the condition holds; of clearing, it has ended. */
+  /** Since when: of pending, the condition holds; of raised, the alarm; of clearing, the condition has ended. */
   readonly sinceMs: number;
   /** What began it: the `_id` of a packet, or an instant. */
   readonly begunBy: string;
@@ -201,8 +201,9 @@ function settleQuiet(
   if (atMs - state.sinceMs < settings.forMs) return state;
   if (!isWatched) return { ...state, phase: 'idle', sinceMs: atMs };
   const alarmId = toAlarmId(state.begunBy);
-  effects.push({ kind: 'raise', alarmId, atMs: state.sinceMs + settings.forMs, readings: state.readings });
-  return { ...state, phase: 'raised', alarmId };
+  const raisedMs = state.sinceMs + settings.forMs;
+  effects.push({ kind: 'raise', alarmId, atMs: raisedMs, readings: state.readings });
+  return { ...state, phase: 'raised', sinceMs: raisedMs, alarmId };
 }
 
 /** Outside the hours, the next opening is looked for from the first instant at which the condition held. */
@@ -214,9 +215,12 @@ function untilOpening(schedule: Schedule | null, state: RuleState, atMs: number)
 function settleRaised(
   { settings }: CompiledRule,
   before: RuleState,
-  { atMs, clear }: { atMs: number; clear: Truth },
+  cause: { atMs: number; clear: Truth },
   effects: Effect[],
 ): RuleState {
+  const { clear } = cause;
+  // Data may be a little older than what time alone has raised: an alarm ends at the earliest when it was raised.
+  const atMs = Math.max(cause.atMs, before.sinceMs);
   let state = before;
   if (state.phase === 'raised') {
     if (clear !== true) return state;

@@ -63,6 +63,12 @@ const partsOf = ({ rule, object }: Pick<Evaluated, 'rule' | 'object'>): MachineP
   },
 });
 
+/** The instant of a packet by the object's clock. A report of presence has its time from the service's clock. */
+function toObjectMs({ dataMs, aheadMs }: ObjectMemory, { read, packet, receivedMs }: Arrived): number {
+  if (read?.isData !== false || dataMs === -Infinity) return packet.time as number;
+  return Math.max(dataMs, receivedMs - aheadMs);
+}
+
 /** What a packet makes of a state. What time alone does before it belongs to the packet before it. */
 export function evaluatePacket(
   evaluated: Evaluated,
@@ -76,7 +82,7 @@ export function evaluatePacket(
     const { state, effects } = step(parts, before, { kind: 'heard', atMs: receivedMs - memory.aheadMs });
     return { before, after: state, effects: effects.map((effect) => ({ effect, packetId: memory.packetId })) };
   }
-  const atMs = packet.time as number;
+  const atMs = toObjectMs(memory, { read, packet, receivedMs });
   const packetId = String(packet._id);
   const early =
     before.phase === 'idle' && before.heardMs === null ? null : step(parts, before, { kind: 'tick', atMs: atMs - 0.5 });

@@ -135,6 +135,19 @@ describe('time', () => {
     expect(await alarmsOf(objectId)).toEqual([]);
   });
 
+  test('passes by the clock of the object, also where the service reports its presence', async () => {
+    const objectId = await createObject();
+    const time = Date.now() - 3_600_000;
+    await createRule(objectId, { when: HOT, for: '30 min' });
+    await createRule(objectId, { name: 'offline', when: { online: false }, for: '1 s' });
+    await send(objectId, { t: 9, time });
+    await send(objectId, { online: false });
+    // The other rule has seen the report, and time that passed after it: by the same clock as the data.
+    const [alarm, ...others] = await alarmsWith(objectId, 'raised');
+    expect([alarm?.name, others]).toEqual(['offline', []]);
+    expect(alarm?.raised).toBeLessThan(time + 1_800_000);
+  });
+
   test('raises an alarm of silence, also of an object that never sent anything', async () => {
     const objectId = await createObject();
     await createRule(objectId, { when: { silent: '1 s' } });

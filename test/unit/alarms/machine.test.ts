@@ -254,6 +254,26 @@ describe('order', () => {
       ],
       [[5, null]],
     ],
+    [
+      'data before what time alone has raised, which ends no alarm before it began',
+      { when: HOT, for: '2 min', clearFor: '1 min' },
+      [
+        [1, { t: 9 }],
+        [5, {}],
+        [2, { t: 1 }],
+      ],
+      [[3, 4]],
+    ],
+    [
+      'the same without waiting',
+      { when: HOT, for: '2 min' },
+      [
+        [1, { t: 9 }],
+        [5, {}],
+        [2, { t: 1 }],
+      ],
+      [[3, 3]],
+    ],
   ])('follows %s', (_about, rule, sent, spans) => expect(spansOf(run(rule, sent).alarms)).toEqual(spans));
 });
 
