@@ -32,8 +32,8 @@ state_of() {
 }
 
 # Prints the peers that receive requests: ready ones, and for a while formerly ready ones, but none that is stopping. If no peer is
-# ready, all receive requests, since each can answer with the reason. The checks of late peers are then not counted, since an
-# unavailable database makes all peers unready.
+# ready for some checks, all receive requests, since each can answer with the reason. The checks of late peers are then not counted,
+# since an unavailable database makes all peers unready.
 usable_peers() {
   all=$(every_peer || true)
   if [ -z "${READY_PORT:-}" ]; then
@@ -51,8 +51,15 @@ usable_peers() {
   touch "$run/late"
   : > "$run/late.new"
   if [ -z "$ready" ]; then
-    ready=$all
+    none=$(($(cat "$run/none" 2> /dev/null || echo 0) + 1))
+    echo "$none" > "$run/none"
+    # One slow check of the only instance must not send requests to others that are starting.
+    for peer in $late; do
+      if [ "$none" -lt "$patience" ] && grep -qs "^server $peer " "$run/peers.conf"; then ready="$ready $peer"; fi
+    done
+    ready=${ready:-$all}
   else
+    rm -f "$run/none"
     for peer in $late; do
       looks=$(($(grep -cx "$peer" "$run/late" || true) + 1))
       for _ in $(seq "$looks"); do echo "$peer" >> "$run/late.new"; done

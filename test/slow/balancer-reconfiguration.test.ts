@@ -1,6 +1,7 @@
 /** The balancer during changes: renewed certificates, instances without a database, and another proxy in front of it. */
 import { once } from 'node:events';
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -239,4 +240,45 @@ async function answerToEventSource(url: string): Promise<string> {
     await until(async () => (await isReady(0)) && (await isReady(1)), 'both are ready');
     await hasBoth('in the end');
   }, 180_000);
+});
+
+(HAS_NGINX ? describe : describe.skip)('nginx before servers that answer as instances do', () => {
+  async function serve(host: string, port: number, answer: RequestListener): Promise<void> {
+    const server = createServer(answer).listen(port, host);
+    endings.push(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    await once(server, 'listening');
+  }
+
+  test('sends nothing to an instance that is starting when the only other one is late', async () => {
+    const readyPort = await findFreePort();
+    const port = await findFreePort();
+    const running = '127.0.0.5';
+    const starting = '127.0.0.6';
+    const late: number[] = [];
+    let looks = 0;
+    let asked = 0;
+    await serve(running, port, (_req, res) => res.writeHead(200).end());
+    await serve(running, readyPort, (_req, res) => {
+      looks++;
+      res.writeHead(late.shift() ?? 200).end();
+    });
+    await serve(starting, readyPort, (_req, res) => res.writeHead(503).end());
+    await serve(starting, port, (_req, res) => {
+      asked++;
+      res.writeHead(503).end();
+    });
+    const peers = `${running}:${port} ${starting}:${port}`;
+    const balancer = await start({ env: { READY_PORT: String(readyPort), PEERS: peers } });
+    late.push(503, 503);
+    const before = looks;
+    const statuses = new Set<number>();
+    await until(async () => {
+      statuses.add((await fetch(balancer.url)).status);
+      return looks > before + 4;
+    }, 'looks after the late ones');
+    expect([[...statuses], asked]).toEqual([[200], 0]);
+  });
 });
