@@ -32,16 +32,25 @@ test(`executes ${COMMANDS} commands on devices that reconnect all the time, and 
   for (const id of ids) await createObject(service.admin, id);
   const executed: string[] = [];
   let running = true;
-  // A device that remembers the commands it executed, disconnects at any moment, and reconnects to either instance.
+  // A device that remembers the commands it executed, disconnects at any moment, and reconnects to either instance. What it
+  // acknowledged is not sent to it again, so it keeps each result until that is acknowledged as well.
   const live = async (id: string, at: number): Promise<void> => {
     const done = new Set<string>();
+    const untold = new Set<string>();
     for (let round = at; running; round++) {
       const client = await connect(id, urls[round % 2] as string).catch(() => null);
+      const tell = (_id: string): void => {
+        untold.add(_id);
+        client?.publish(`base/commands/${_id}/result`, '{"status":"done"}', { qos: 1 }, (error) => {
+          if (!error) untold.delete(_id);
+        });
+      };
+      for (const _id of untold) tell(_id);
       client?.on('message', (_topic, payload) => {
         const { _id } = JSON.parse(payload.toString());
         if (!done.has(_id)) executed.push(_id);
         done.add(_id);
-        client.publish(`base/commands/${_id}/result`, '{"status":"done"}', { qos: 1 });
+        tell(_id);
       });
       const endMs = performance.now() + 100 + ((round * 37) % 300);
       await until(() => !running || performance.now() > endMs, 'the end of a stay');

@@ -29,7 +29,7 @@ test('lists, selects and follows objects, with a sentence in place of the map', 
   const card = page.locator('.card');
   await card.getByRole('heading', { name: 'Plain' }).waitFor();
   await service.admin('POST', 'objects/plain/packets', { lat: 48.1, lon: 11.1, speed: 77 });
-  await card.getByText('77').waitFor();
+  await card.getByText('77 km/h', { exact: true }).waitFor();
 });
 
 test('says it in German, in a space that leaves the list of a phone its room', async () => {
