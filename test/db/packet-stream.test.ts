@@ -63,7 +63,8 @@ const keysOf = (packets: readonly Document[]): string[] => packets.map(({ _id })
 async function killCursors(): Promise<void> {
   const ours = { type: 'idleCursor', ns: `${database.db.databaseName}.packets` };
   const pipeline = [{ $currentOp: { idleCursors: true } }, { $match: ours }];
-  const idle = await database.admin.aggregate(pipeline).toArray();
+  // An id may be so small that it would become a number, which the command refuses.
+  const idle = await database.admin.aggregate(pipeline, { promoteLongs: false }).toArray();
   const cursors = idle.map(({ cursor }) => cursor.cursorId);
   if (cursors.length > 0) await database.db.command({ killCursors: 'packets', cursors });
 }
