@@ -1,6 +1,6 @@
 /** No test waits a fixed time, and none decides by how long something took: a busy machine must not change a verdict. */
 import { expect, test } from '@jest/globals';
-import { type File, linesOf, type Node, nodesOf, parse, sourceFiles } from '../support/docs/files.js';
+import { type File, linesOf, type Node, nodesOf, parse, sourceFiles, textOf } from '../support/docs/files.js';
 
 /** Files that may let time pass, and why. */
 const SLEEPS: ReadonlyMap<string, string> = new Map([
@@ -89,18 +89,12 @@ function placesOf(
     });
 }
 
-/** The text of a node; the parser counts bytes, from 1. */
-const sourceOf = ({ text }: File, { span }: Node): string =>
-  Buffer.from(text)
-    .subarray((span?.start ?? 1) - 1, (span?.end ?? 1) - 1)
-    .toString('utf8');
-
 test('finds no fixed wait', () => {
   expect(placesOf((node, _, sleepers) => isSleep(node, sleepers), SLEEPS)).toEqual([]);
 });
 
 test('finds no verdict by the clock', () => {
-  expect(placesOf((node, file) => isDurationVerdict(node, sourceOf(file, node)), DURATIONS)).toEqual([]);
+  expect(placesOf((node, file) => isDurationVerdict(node, textOf(file, node)), DURATIONS)).toEqual([]);
 });
 
 test('finds both in a file that has them', () => {
@@ -110,5 +104,5 @@ test('finds both in a file that has them', () => {
   const file = { path, text };
   const nodes = nodesOf(parse(file).body).map(([node]) => node);
   expect(nodes.filter((node) => isSleep(node, sleepersOf(file)))).toHaveLength(3);
-  expect(nodes.filter((node) => isDurationVerdict(node, sourceOf(file, node)))).toHaveLength(2);
+  expect(nodes.filter((node) => isDurationVerdict(node, textOf(file, node)))).toHaveLength(2);
 });

@@ -1,6 +1,6 @@
 /** A page is drawn in steps: what a test expects to find there is asked again until it is there. */
 import { expect, test } from '@jest/globals';
-import { type File, linesOf, type Node, nodesOf, parse, sourceFiles } from '../support/docs/files.js';
+import { type File, linesOf, type Node, nodesOf, parse, sourceFiles, textOf } from '../support/docs/files.js';
 
 /** Reads of a page that give at once what is there, finished or not. */
 const READINGS: ReadonlySet<string> = new Set([
@@ -26,12 +26,6 @@ const isCallOf = (node: Node, isName: (name: string) => boolean): boolean => {
   const callee = node.callee as Node;
   return isName(nameOf(callee.type === 'MemberExpression' ? callee.property : callee));
 };
-
-/** The text of a node; the parser counts bytes, from 1. */
-const textOf = ({ text }: File, { span }: Node): string =>
-  Buffer.from(text)
-    .subarray((span?.start ?? 1) - 1, (span?.end ?? 1) - 1)
-    .toString('utf8');
 
 /** Where a page is read once and expected to be finished. */
 function placesOf(file: File): string[] {

@@ -66,6 +66,12 @@ export function nodesOf(tree: unknown): [Node, readonly Node[]][] {
   return found;
 }
 
+/** The text of a node; the parser counts bytes, from 1. */
+export const textOf = ({ text }: File, { span }: Node): string =>
+  Buffer.from(text)
+    .subarray((span?.start ?? 1) - 1, (span?.end ?? 1) - 1)
+    .toString('utf8');
+
 /** The first and the last line of a node. */
 export function linesOf({ text }: File, { span }: Node): [number, number] {
   // The parser counts bytes, from 1.
