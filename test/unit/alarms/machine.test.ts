@@ -265,7 +265,7 @@ describe('order', () => {
       [[3, 4]],
     ],
     [
-      'the same without waiting',
+      'data before what time alone has raised, which ends it where it began',
       { when: HOT, for: '2 min' },
       [
         [1, { t: 9 }],
