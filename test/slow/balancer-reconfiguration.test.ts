@@ -252,7 +252,7 @@ async function answerToEventSource(url: string): Promise<string> {
     await once(server, 'listening');
   }
 
-  test('sends nothing to an instance that is starting when the only other one is late', async () => {
+  test('sends nothing to an instance that is starting when the only other one is late once', async () => {
     const readyPort = await findFreePort();
     const port = await findFreePort();
     const running = '127.0.0.5';
@@ -272,7 +272,10 @@ async function answerToEventSource(url: string): Promise<string> {
     });
     const peers = `${running}:${port} ${starting}:${port}`;
     const balancer = await start({ env: { READY_PORT: String(readyPort), PEERS: peers } });
-    late.push(503, 503);
+    // On a busy machine, the first look may have found none ready.
+    await until(() => !peersOf(balancer).includes(starting) && looks > 1, 'only the running one is used');
+    late.push(503);
+    asked = 0;
     const before = looks;
     const statuses = new Set<number>();
     await until(async () => {
