@@ -55,6 +55,8 @@ function drive(number: number, lat: number, lon: number): object[] {
 }
 
 beforeAll(async () => {
+  // Otherwise an administrator is asked for the map.
+  await service.admin('PATCH', 'settings', { map: { kind: 'none' } });
   for (let number = 0; number < 36; number++) {
     const [, lat, lon] = TOWNS[number % TOWNS.length] as (typeof TOWNS)[number];
     const id = `truck-${number + 1}`;
