@@ -12,9 +12,14 @@ const COMMANDS = runsOf(1_000);
 Object.assign(LIMITS, { mqttConnectsPerMinute: 100_000, commandConfirmMs: 2_000 });
 const service = useService();
 
-/** Connects a device and subscribes it to its commands. */
-async function connect(id: string, url: string): Promise<MqttClient> {
+/** Connects a device and subscribes it to its commands, which it may receive together with the answer to the subscription. */
+async function connect(
+  id: string,
+  url: string,
+  onCommand: (client: MqttClient, _id: string) => void,
+): Promise<MqttClient> {
   const client = await connectDevice(url, id);
+  client.on('message', (_topic, payload) => onCommand(client, JSON.parse(payload.toString())._id));
   await client.subscribeAsync('base/commands/#', { qos: 1 });
   return client;
 }
@@ -37,21 +42,20 @@ test(`executes ${COMMANDS} commands on devices that reconnect all the time, and 
   const live = async (id: string, at: number): Promise<void> => {
     const done = new Set<string>();
     const untold = new Set<string>();
-    for (let round = at; running; round++) {
-      const client = await connect(id, urls[round % 2] as string).catch(() => null);
-      const tell = (_id: string): void => {
-        untold.add(_id);
-        client?.publish(`base/commands/${_id}/result`, '{"status":"done"}', { qos: 1 }, (error) => {
-          if (!error) untold.delete(_id);
-        });
-      };
-      for (const _id of untold) tell(_id);
-      client?.on('message', (_topic, payload) => {
-        const { _id } = JSON.parse(payload.toString());
-        if (!done.has(_id)) executed.push(_id);
-        done.add(_id);
-        tell(_id);
+    const tell = (client: MqttClient, _id: string): void => {
+      untold.add(_id);
+      client.publish(`base/commands/${_id}/result`, '{"status":"done"}', { qos: 1 }, (error) => {
+        if (!error) untold.delete(_id);
       });
+    };
+    const execute = (client: MqttClient, _id: string): void => {
+      if (!done.has(_id)) executed.push(_id);
+      done.add(_id);
+      tell(client, _id);
+    };
+    for (let round = at; running; round++) {
+      const client = await connect(id, urls[round % 2] as string, execute).catch(() => null);
+      if (client !== null) for (const _id of untold) tell(client, _id);
       const endMs = performance.now() + 100 + ((round * 37) % 300);
       await until(() => !running || performance.now() > endMs, 'the end of a stay');
       client?.stream.destroy();
