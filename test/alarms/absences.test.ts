@@ -148,9 +148,9 @@ describe('after a day without an instance', () => {
 
 describe('a rule that changes while its condition holds, but not yet for long enough', () => {
   test.each([
-    ['counts anew', { when: { param: 't', op: '>', value: 7 } }, 11],
-    ['counts on where only other fields change', { severity: 'critical' }, 10],
-  ])('%s', async (_about, change, afterMinutes) => {
+    ['anew where its condition changes', { when: { param: 't', op: '>', value: 7 } }, 11],
+    ['on where only other fields change', { severity: 'critical' }, 10],
+  ])('counts %s', async (_about, change, afterMinutes) => {
     const service = await start(testUri());
     const objectId = await createObject(service);
     const { ruleId } = await createRule(service, { when: HOT, for: '10 min', select: { objects: [objectId] } });
