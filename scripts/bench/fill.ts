@@ -6,7 +6,7 @@ import { DEFAULT_MODEL_ID, ROOT_GROUP_ID } from '../../src/core/builtin.js';
 import { builtInStore } from '../../src/core/stores.js';
 import { hashKey } from '../../src/devices/sources/source-store.js';
 import { type Packet, toPacket } from '../../src/packets/packet.js';
-import { PACKET_LAYOUT } from '../../src/packets/packets.js';
+import { PACKET_LAYOUT } from '../../src/packets/store/query.js';
 import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 import { connectDatabase } from '../../src/platform/mongo/schema/connect.js';
 import { toDocument } from '../../src/platform/mongo/schema/mapping.js';

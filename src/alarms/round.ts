@@ -3,7 +3,7 @@ import { ObjectId } from 'mongodb';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { startTurnClock, type TurnClock } from '../live/turn-clock.js';
-import { PACKETS } from '../packets/packets.js';
+import { PACKETS } from '../packets/store/query.js';
 import { toJson } from '../platform/mongo/bson/json-writer.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import type { OutputWrite } from '../processing/commit.js';

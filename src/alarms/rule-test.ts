@@ -1,5 +1,4 @@
 /** Dry runs: a rule over the stored packets of an object. */
-import { ObjectId } from 'mongodb';
 import type { Caller } from '../core/access.js';
 import { type Scope, scopeOf } from '../core/access.js';
 import type { Entity } from '../core/entity.js';
@@ -54,11 +53,12 @@ export async function testRule(
   const scope: Scope = scopeOf(caller);
   const rule = compileRule(settings, await loadZones(database, scope, settings));
   const dryRun = createDryRun(rule, toRuleObject(object), interval.fromMs);
-  const conditions = [{ _oid: new ObjectId(object._id) }, { time: { $gte: interval.fromMs, $lte: interval.toMs } }];
+  const time = { from: interval.fromMs, to: interval.toMs };
+  const reading = { objectIds: [object._id], time, fields: null, batchPackets: 1_000 };
   const turn = startTurnClock();
   let count = 0;
   turn.pause();
-  for await (const { memory, starts } of streamPackets(database, { conditions, only: null, batchPackets: 1_000 })) {
+  for await (const { memory, starts } of streamPackets(database, reading)) {
     count += starts.length;
     if (count > LIMITS.testedPackets)
       throw tooLarge(`more than ${LIMITS.testedPackets} packets: name a shorter interval`);

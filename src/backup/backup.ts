@@ -9,7 +9,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import { BSON, type ClientSession, type Db, type Document, type Filter, type MongoClient } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
-import { PACKETS } from '../packets/packets.js';
+import { PACKETS } from '../packets/store/query.js';
 import { RESTORING } from '../platform/mongo/schema/migrations.js';
 import { type BackupFile, MANIFEST, type Manifest } from './manifest.js';
 

@@ -5,7 +5,7 @@ import { createGunzip } from 'node:zlib';
 import { BSON, type Document } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import { prepareCustomStore } from '../entities/custom-stores.js';
-import { PACKETS } from '../packets/packets.js';
+import { PACKETS } from '../packets/store/query.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { connectDatabase } from '../platform/mongo/schema/connect.js';

@@ -1,13 +1,13 @@
 /** Finds the devices of objects by `_id` or own id, with their credentials. */
-import { type Binary, type Document, ObjectId } from 'mongodb';
+import { type Document, ObjectId } from 'mongodb';
 import { parseDuration } from '../core/duration.js';
 import { isId } from '../core/entity.js';
 import { isObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { isValidOwnId, toOwnId } from '../core/own-id.js';
 import type { PacketSource } from '../packets/packet.js';
-import { namedPacket, PACKETS } from '../packets/packets.js';
-import { packetIdIn } from '../platform/mongo/bson/packet-key.js';
+import { findNamedPackets } from '../packets/store/reader.js';
+import { readShownId } from '../platform/mongo/bson/reader.js';
 import { type BulkQueueOptions, createBulkQueue } from '../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
@@ -125,10 +125,7 @@ export async function findPacketId(
   objectId: string,
   ids: readonly string[],
 ): Promise<string | null> {
-  const filter = namedPacket(objectId, ids);
-  // Without the hint, the database may scan all packets of the object.
-  const bounds = { hint: { _id: 1 }, maxTimeMS: LIMITS.databaseOperationMs };
-  const options = { projection: { _id: 1 }, readConcern: { level: 'majority' }, ...bounds };
-  const found = await mapDriverErrors(() => database.db.collection(PACKETS).findOne(filter, options as object));
-  return found === null ? null : packetIdIn(found._id as unknown as Binary);
+  const names = ids.map((packetId) => ({ objectId, packetId }));
+  const [found] = await findNamedPackets(database, names, { fields: [], isCommitted: true });
+  return found === undefined ? null : readShownId(found);
 }

@@ -14,7 +14,14 @@ import { findStates } from '../packets/latest.js';
 import { projected, stateOf } from '../packets/object-state.js';
 import { clock } from '../platform/clock.js';
 import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
-import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../platform/mongo/bson/raw-cursor.js';
+import {
+  countMatching,
+  EMPTY_PAGE,
+  type JsonPage,
+  readOne,
+  readPage,
+  summarize,
+} from '../platform/mongo/bson/raw-cursor.js';
 import { readObjectId } from '../platform/mongo/bson/reader.js';
 import { inBatches } from '../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../platform/mongo/driver/client.js';
@@ -54,7 +61,8 @@ export function listByState(database: Database, scope: Scope, page: Page): Promi
     if (ids.length === 0) return EMPTY_PAGE;
     const [projection] = Object.values(projected(OBJECTS, page.only));
     const batchSize = page.isOfEach ? LIMITS.latestBatchObjects : ids.length + 1;
-    return readPage(reader, inOrder(ids, projection, batchSize), { prepareExtra: stateOf(reader, OBJECTS, page) });
+    const batches = rawBatches(reader, inOrder(ids, projection, batchSize));
+    return readPage(reader, batches, { prepareExtra: stateOf(reader, OBJECTS, page) });
   });
 }
 
@@ -63,11 +71,11 @@ export function summarizeByState(database: Database, scope: Scope, selection: Se
   return runList([database], 'scan', async (reader) => {
     const rows = await findRows(reader, scope, { ...selection, after: null, sort: null }, Number.POSITIVE_INFINITY);
     const filter = { _id: { $in: rows.map(({ id }) => new ObjectId(id)) } };
-    const readEnd = (from: Database, direction: 1 | -1) => {
+    const readEnd = (direction: 1 | -1) => {
       const command = { find: COLLECTION, filter, sort: { _id: direction }, ...projected(OBJECTS, selection.only) };
-      return readOne(from, command, stateOf(from, OBJECTS, selection));
+      return readOne(reader, command, stateOf(reader, OBJECTS, selection));
     };
-    return summarize(reader, { collection: COLLECTION, filter }, readEnd);
+    return summarize(await countMatching(reader, COLLECTION, filter), readEnd);
   });
 }
 

@@ -9,7 +9,9 @@ import type { Store } from '../core/stores.js';
 import { findState, findWithState, type ObjectWithState } from '../packets/latest.js';
 import { projected, stateOf, writeState } from '../packets/object-state.js';
 import { writeJson } from '../platform/mongo/bson/json-writer.js';
+import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import {
+  countMatching,
   EMPTY_PAGE,
   type JsonPage,
   readOne,
@@ -83,21 +85,18 @@ function readWhere(
 ): Promise<JsonPage> {
   const conditions = [...readable, ...selectionFilter(store, page, SEARCHED)];
   if (page.after !== null) conditions.push({ _id: { $gt: new ObjectId(page.after) } });
-  return readPage(
-    database,
-    {
-      find: collectionName(store.name),
-      filter: { $and: conditions },
-      sort: orderBy(store, page.sort),
-      skip: page.offset,
-      limit: page.limit,
-      // The latest values of an object may be long.
-      batchSize: page.isOfEach ? LIMITS.latestBatchObjects : page.limit,
-      allowDiskUse: true,
-      ...projected(store, page.only),
-    },
-    { prepareExtra: stateOf(database, store, page) },
-  );
+  const command = {
+    find: collectionName(store.name),
+    filter: { $and: conditions },
+    sort: orderBy(store, page.sort),
+    skip: page.offset,
+    limit: page.limit,
+    // The latest values of an object may be long.
+    batchSize: page.isOfEach ? LIMITS.latestBatchObjects : page.limit,
+    allowDiskUse: true,
+    ...projected(store, page.only),
+  };
+  return readPage(database, rawBatches(database, command), { prepareExtra: stateOf(database, store, page) });
 }
 
 /** The entities that a page is made of, where nothing but its order selects them. */
@@ -118,13 +117,13 @@ export async function summarizeEntities(
   return runList([database], 'scan', async (reader) => {
     const readable = await readableFilter(reader, store, scope);
     const filter = { $and: [readable, ...selectionFilter(store, selection, SEARCHED), ...also] };
-    const readEnd = (one: Database, direction: 1 | -1) =>
+    const readEnd = (direction: 1 | -1) =>
       readOne(
-        one,
+        reader,
         { find: collection, filter, sort: { _id: direction }, ...projected(store, selection.only) },
-        stateOf(one, store, selection),
+        stateOf(reader, store, selection),
       );
-    return summarize(reader, { collection, filter }, readEnd);
+    return summarize(await countMatching(reader, collection, filter), readEnd);
   });
 }
 

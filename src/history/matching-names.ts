@@ -1,5 +1,4 @@
 /** Finds the parameters that match patterns of a series, in the packets of its interval. */
-import { ObjectId } from 'mongodb';
 import { tooLarge } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { type PacketBatch, streamPackets } from '../packets/packet-stream.js';
@@ -31,9 +30,9 @@ export async function findMatchingNames(
   { objectId, fromMs, endMs, patterns }: NameSearch,
 ): Promise<string[]> {
   const found = new Set<string>();
-  const conditions = [{ _oid: new ObjectId(objectId), time: { $gte: fromMs, $lt: endMs } }];
+  const reading = { objectIds: [objectId], time: { from: fromMs, below: endMs }, fields: null, readsAhead: true };
   const matchers = patterns.map(({ levels }) => levels.map(createMatcher));
-  for await (const batch of streamPackets(database, { conditions, only: null, readsAhead: true })) {
+  for await (const batch of streamPackets(database, reading)) {
     await workClock.count(() => takeNames(batch, matchers, found));
   }
   return [...found].sort();

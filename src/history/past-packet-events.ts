@@ -3,7 +3,7 @@ import { BSON, type Document, type ObjectId } from 'mongodb';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { PRESENCE_FIELDS } from '../core/packet-fields.js';
-import { PACKETS } from '../packets/packets.js';
+import { PACKETS } from '../packets/store/query.js';
 import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import { hasOthers } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';

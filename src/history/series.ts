@@ -1,6 +1,5 @@
 /** Computes exact series of objects' parameters from their packets. Only the results stay in memory. */
 
-import { ObjectId } from 'mongodb';
 import { badRequest, tooLarge } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { completeInterval, type Interval } from '../packets/default-interval.js';
@@ -110,8 +109,8 @@ async function readObject(task: Task, buckets: Buckets, objectId: string): Promi
   const columns = query.paths.map(() => new Column({ buckets, functions, holding, counterBits, createStore }));
   const feed = new ColumnFeed(query, columns);
   if (query.gapMs !== null) await readBefore(task, { feed, objectId, fromMs: buckets.fromMs, gapMs: query.gapMs });
-  const time = { $gte: buckets.fromMs, $lt: buckets.endMs };
-  const reading = { conditions: [{ _oid: new ObjectId(objectId), time }], only: query.paths, readsAhead: true };
+  const time = { from: buckets.fromMs, below: buckets.endMs };
+  const reading = { objectIds: [objectId], time, fields: query.paths, readsAhead: true };
   for await (const batch of streamPackets(task.database, reading)) await takeBatch(task, feed, batch);
   await task.clock.count(() => feed.finish());
   return { objectId, paths: query.paths, columns };
@@ -125,9 +124,9 @@ async function readBefore(
   { database, query, clock }: Task,
   { feed, objectId, fromMs, gapMs }: { feed: ColumnFeed; objectId: string; fromMs: number; gapMs: number },
 ): Promise<void> {
-  const time = { $gt: fromMs - gapMs, $lt: fromMs };
-  const conditions = [{ _oid: new ObjectId(objectId), time }];
-  const reading = { conditions, only: query.paths, isDescending: true, batchPackets: FEW_PACKETS };
+  const time = { above: fromMs - gapMs, below: fromMs };
+  const from = { objectIds: [objectId], time, isDescending: true };
+  const reading = { ...from, fields: query.paths, batchPackets: FEW_PACKETS };
   let packets = 0;
   for await (const batch of streamPackets(database, reading)) {
     packets += batch.starts.length;

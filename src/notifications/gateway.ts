@@ -1,7 +1,7 @@
 /** Gateways: the objects through which others send. While one is offline, the silence of the others tells nothing new. */
 import { type Document, ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
-import { PACKETS } from '../packets/packets.js';
+import { PACKETS } from '../packets/store/query.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { type Notice, removeNotice, storeWaiting } from './notices.js';

@@ -8,7 +8,7 @@ import { readNumber } from '../platform/mongo/bson/numbers.js';
 import { readFirst } from '../platform/mongo/bson/raw-cursor.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findBounds } from './ahead.js';
-import { PACKETS } from './packets.js';
+import { PACKETS } from './store/query.js';
 
 /** Packets that arrive later than this after their time, and are further than this before all others, are of a wrong clock. */
 const LONG_AGO_MS = 366 * DAY_MS;

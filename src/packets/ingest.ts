@@ -9,8 +9,8 @@ import { insertTogether, type Write } from '../platform/mongo/driver/retryable-w
 import { findStored } from './duplicates.js';
 import { createInsertOrder } from './insert-order.js';
 import { type Message, type Packet, type PacketSource, type Refusal, refusalError } from './packet.js';
-import { PACKETS } from './packets.js';
 import { createPendingPackets } from './pending-bytes.js';
+import { PACKETS } from './store/query.js';
 import { type PacketWrites, toPacketWrites } from './stored-packets.js';
 
 export interface Ingested {

@@ -6,7 +6,7 @@ import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findBounds, groupByBound } from './ahead.js';
 import { FOUND, holdsData, lookBack } from './look-back.js';
-import { PACKETS } from './packets.js';
+import { PACKETS } from './store/query.js';
 
 /** The latest packet of an object, with or without data. */
 export interface LastPacketTime {

@@ -9,7 +9,7 @@ import { BSON_TYPES, findValue, valueEnd } from '../platform/mongo/bson/reader.j
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findBounds } from './ahead.js';
 import { findFarBackMs } from './look-back.js';
-import { PACKETS } from './packets.js';
+import { PACKETS } from './store/query.js';
 
 const { DOCUMENT, DOUBLE, INT32, INT64, NULL, UNDEFINED } = BSON_TYPES;
 /** The fields of packets that are no values. */

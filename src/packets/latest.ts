@@ -16,7 +16,7 @@ import { projectionOf, toEntity } from '../platform/mongo/schema/mapping.js';
 import { type BoundedObjects, type Bounds, findBounds, groupByBound, NO_BOUNDS } from './ahead.js';
 import { FOUND, findFarBackMs, holdsData, lookBack } from './look-back.js';
 import type { Packet } from './packet.js';
-import { PACKET_LAYOUT, PACKETS } from './packets.js';
+import { PACKET_LAYOUT, PACKETS } from './store/query.js';
 
 const OBJECTS = 'objects';
 /** Members of intermediate results beside the latest packet of an object: facts about it. */

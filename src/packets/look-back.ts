@@ -3,7 +3,7 @@ import { type Document, ObjectId } from 'mongodb';
 import { PRESENCE_FIELDS } from '../core/packet-fields.js';
 import { DAY_MS } from '../core/units.js';
 import type { BoundedObjects } from './ahead.js';
-import { PACKETS } from './packets.js';
+import { PACKETS } from './store/query.js';
 
 /** The member of each result that holds the packet; `_id` is that of its object. No object has a member of this name. */
 export const FOUND = '_found';

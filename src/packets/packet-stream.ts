@@ -3,28 +3,24 @@
  * survives an election: it continues after the last packet that it has yielded.
  */
 
-import type { Document, Filter } from 'mongodb';
 import { ApiError } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
-import { distinctPaths } from '../core/list.js';
 import { clock } from '../platform/clock.js';
 import { readNumber } from '../platform/mongo/bson/numbers.js';
-import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import { BSON_TYPES, findValue, PACKET_KEY } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { isTransientError } from '../platform/mongo/driver/errors.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
-import { PACKETS } from './packets.js';
+import { LATEST_FIRST, type PacketQuery, type PlaceInOrder } from './store/query.js';
+import { readPackets } from './store/reader.js';
 
 const { BINARY, OBJECT_ID } = BSON_TYPES;
 /** The size of a packet's key in BSON: the header of binary data, and the key. */
 const KEY_BYTES = 5 + PACKET_KEY.BYTES;
 
-export interface PacketReading {
-  /** Conditions on the packets, including `_oid`. */
-  readonly conditions: readonly Filter<Document>[];
+export interface PacketStreaming extends PacketQuery {
   /** The fields of each packet beside `_id`, `time` and `_ts`; null for all. */
-  readonly only: readonly string[] | null;
+  readonly fields: readonly string[] | null;
   readonly isDescending?: boolean;
   /** The largest number of packets in a batch. */
   readonly batchPackets?: number;
@@ -39,9 +35,7 @@ export interface PacketBatch {
 }
 
 /** The position of a stream: time and stamp of the last packet, and the keys of all yielded packets with both. */
-interface Place {
-  readonly time: number;
-  readonly stamp: number;
+interface Place extends PlaceInOrder {
   readonly keys: readonly Buffer[];
 }
 
@@ -49,7 +43,7 @@ interface Place {
  * Reads in batches; each batch waits in the fair queue and is charged to the caller. Throws the abort reason when the client has
  * left, and 503 when the database stays unavailable.
  */
-export async function* streamPackets(database: Database, reading: PacketReading): AsyncGenerator<PacketBatch> {
+export async function* streamPackets(database: Database, reading: PacketStreaming): AsyncGenerator<PacketBatch> {
   let place: Place | null = null;
   let failingSinceMs: number | null = null;
   for (;;) {
@@ -79,40 +73,33 @@ const leftMs = (failingSinceMs: number): number => LIMITS.streamPatienceMs - (cl
 async function* batchesAfter(
   database: Database,
   {
-    conditions,
-    only,
+    fields,
     isDescending = false,
     batchPackets = LIMITS.streamBatchPackets,
     readsAhead = false,
-  }: PacketReading,
+    ...query
+  }: PacketStreaming,
   place: Place | null,
   failingSinceMs: number | null,
 ): AsyncGenerator<PacketBatch> {
-  const direction = isDescending ? -1 : 1;
-  const fields = only === null ? null : distinctPaths(['_id', 'time', '_ts', ...only]).map((path) => [path, 1]);
-  const command = {
-    find: PACKETS,
-    filter: { $and: place === null ? conditions : [...conditions, fromPlace(place, isDescending)] },
-    sort: { time: direction, _ts: direction },
-    batchSize: batchPackets,
-    ...(fields !== null && { projection: Object.fromEntries(fields) }),
+  const reading = {
+    ...query,
+    // The packets at the place itself are read again: a filter cannot exclude the yielded ones among equal times and stamps.
+    start: place === null ? query.start : { ...place, isIncluded: true },
+    sort: isDescending ? LATEST_FIRST : null,
+    fields: fields && ['time', '_ts', ...fields],
+    batchPackets,
   };
   const withinMs =
     failingSinceMs === null ? LIMITS.databaseOperationMs : Math.max(1, Math.floor(leftMs(failingSinceMs)));
   const schedule = <T>(read: (reader: Database) => Promise<T>): Promise<T> => runList([database], 'batch', read);
-  for await (const batch of rawBatches(database, command, { withinMs, schedule, readsAhead })) {
+  for await (const batch of readPackets(database, reading, { withinMs, schedule, readsAhead })) {
     yield { memory: batch.memory, starts: batch.starts() };
   }
 }
 
-/** Includes the packets at the place itself: a filter cannot exclude the yielded ones among equal times and stamps. */
-function fromPlace({ time, stamp }: Place, isDescending: boolean): Filter<Document> {
-  const [after, from] = isDescending ? ['$lt', '$lte'] : ['$gt', '$gte'];
-  return { time: { [from]: time }, $or: [{ time: { [after]: time } }, { _ts: { [from]: stamp } }] };
-}
-
-const isAt = ({ memory }: PacketBatch, start: number, { time, stamp }: Pick<Place, 'time' | 'stamp'>): boolean =>
-  readNumber(memory, start, 'time') === time && readNumber(memory, start, '_ts') === stamp;
+const isAt = ({ memory }: PacketBatch, start: number, { timeMs, stampUs }: PlaceInOrder): boolean =>
+  readNumber(memory, start, 'time') === timeMs && readNumber(memory, start, '_ts') === stampUs;
 
 /** A copy, so that it does not keep the batch's memory. */
 function keyAt(memory: Buffer, start: number): Buffer {
@@ -135,12 +122,12 @@ function placeAfter(batch: PacketBatch, before: Place | null): Place | null {
   const { memory, starts } = batch;
   const last = starts.at(-1);
   if (last === undefined) return before;
-  const here = { time: readNumber(memory, last, 'time'), stamp: readNumber(memory, last, '_ts') };
+  const here = { timeMs: readNumber(memory, last, 'time'), stampUs: readNumber(memory, last, '_ts') };
   const keys: Buffer[] = [];
   let index = starts.length - 1;
   for (; index >= 0 && isAt(batch, starts[index] as number, here); index--) {
     keys.push(keyAt(memory, starts[index] as number));
   }
-  const isAllOne = index < 0 && before?.time === here.time && before.stamp === here.stamp;
+  const isAllOne = index < 0 && before?.timeMs === here.timeMs && before.stampUs === here.stampUs;
   return { ...here, keys: isAllOne ? [...before.keys, ...keys] : keys };
 }

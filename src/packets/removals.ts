@@ -10,7 +10,8 @@ import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
-import { PACKETS, removePacketsWhere } from './packets.js';
+import { removePacketsWhere } from './packets.js';
+import { PACKETS } from './store/query.js';
 
 /** The packets of an object between two times, both included, that arrived until `stampUs`, or are in `ahead`. */
 export interface PacketInterval {

@@ -6,6 +6,7 @@ import type { Document, Filter } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { keyOf, type PacketName, type PlaceInOrder } from './store/query.js';
 
 const PLACES = 'removedPackets';
 
@@ -20,6 +21,8 @@ export async function keepPlaces({ db }: Database, collection: string, these: Fi
 }
 
 /** The place of a removed packet; null when it is unknown. */
-export function findPlace({ db }: Database, named: Filter<Document>): Promise<Document | null> {
-  return mapDriverErrors(() => db.collection(PLACES).findOne(named, { projection: { time: 1, _ts: 1 } }));
+export async function findRemovedPlace({ db }: Database, name: PacketName): Promise<PlaceInOrder | null> {
+  const find = () => db.collection(PLACES).findOne({ _id: keyOf(name) }, { projection: { time: 1, _ts: 1 } });
+  const found = await mapDriverErrors(find);
+  return found && { timeMs: found.time, stampUs: found._ts };
 }

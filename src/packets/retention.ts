@@ -12,7 +12,8 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
 import { findKept } from './latest.js';
-import { PACKETS, removePacketsWhere } from './packets.js';
+import { removePacketsWhere } from './packets.js';
+import { PACKETS } from './store/query.js';
 
 export interface SweeperOptions {
   readonly database: Database;

@@ -4,7 +4,15 @@ import { isId } from '../core/entity.js';
 import { conflict, notFound } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { costOf, type Page, type Selection } from '../core/list.js';
-import { EMPTY_PAGE, type JsonPage, readOne, readPage, summarize } from '../platform/mongo/bson/raw-cursor.js';
+import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
+import {
+  countMatching,
+  EMPTY_PAGE,
+  type JsonPage,
+  readOne,
+  readPage,
+  summarize,
+} from '../platform/mongo/bson/raw-cursor.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
@@ -40,7 +48,8 @@ export async function listDeliveries(database: Database, handlerId: string, page
     allowDiskUse: true,
     projection: projectionOf(DELIVERY_LAYOUT, page.only),
   };
-  return runList([database], costOf(page, INDEXED), (reader) => readPage(reader, command));
+  const read = (reader: Database) => readPage(reader, rawBatches(reader, command));
+  return runList([database], costOf(page, INDEXED), read);
 }
 
 /** How many there are within the filters, and the first and last of them. */
@@ -51,9 +60,11 @@ export async function summarizeDeliveries(
 ): Promise<Buffer> {
   const filter = { $and: conditionsOf(handlerId, selection) };
   const projection = projectionOf(DELIVERY_LAYOUT, selection.only);
-  const readEnd = (reader: Database, direction: 1 | -1) =>
-    readOne(reader, { find: DELIVERIES, filter, sort: { _id: direction }, projection });
-  return runList([database], 'scan', (reader) => summarize(reader, { collection: DELIVERIES, filter }, readEnd));
+  return runList([database], 'scan', async (reader) => {
+    const readEnd = (direction: 1 | -1) =>
+      readOne(reader, { find: DELIVERIES, filter, sort: { _id: direction }, projection });
+    return summarize(await countMatching(reader, DELIVERIES, filter), readEnd);
+  });
 }
 
 /** Sends a message again, as if it were new; it keeps its id. Throws 404; 409 where there is nothing left to send. */

@@ -4,7 +4,7 @@ import { type AccessFields, audienceOf, type Scope } from '../core/access.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
-import { PACKETS } from '../packets/packets.js';
+import { PACKETS } from '../packets/store/query.js';
 import { toJson } from '../platform/mongo/bson/json-writer.js';
 import { readNumber } from '../platform/mongo/bson/numbers.js';
 import { readObjectId, readShownId } from '../platform/mongo/bson/reader.js';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { BSON, type Document, ObjectId } from 'mongodb';
 import { badRequest } from '../../src/core/errors.js';
-import { type PacketReading, streamPackets } from '../../src/packets/packet-stream.js';
+import { type PacketStreaming, streamPackets } from '../../src/packets/packet-stream.js';
 import { createFairness } from '../../src/platform/fairness.js';
 import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 import type { Database } from '../../src/platform/mongo/driver/client.js';
@@ -25,9 +25,9 @@ const packetAt = (nth: number): Document => ({
   text: 'x'.repeat(nth),
 });
 
-const reading = (more: Partial<PacketReading> = {}): PacketReading => ({
-  conditions: [{ _oid: objectId }],
-  only: null,
+const reading = (more: Partial<PacketStreaming> = {}): PacketStreaming => ({
+  objectIds: [objectId.toHexString()],
+  fields: null,
   batchPackets: BATCH,
   ...more,
 });
@@ -44,7 +44,7 @@ afterAll(async () => {
 });
 
 async function collect(
-  more: Partial<PacketReading>,
+  more: Partial<PacketStreaming>,
   between: () => Promise<void> = async () => undefined,
 ): Promise<Document[]> {
   const found: Document[] = [];
@@ -93,12 +93,12 @@ describe('a stream of packets', () => {
   });
 
   test('reads only the requested fields and those of its order', async () => {
-    const [first] = await collect({ only: ['speed'] });
+    const [first] = await collect({ fields: ['speed'] });
     expect(Object.keys(first as Document).sort()).toEqual(['_id', '_ts', 'speed', 'time']);
   });
 
   test('reads only packets that meet the conditions', async () => {
-    const found = await collect({ conditions: [{ _oid: objectId }, { speed: { $gte: 130 } }] });
+    const found = await collect({ stamps: [{ from: 1_130 }] });
     expect(found.map(({ speed }) => speed)).toEqual([130, 131, 132, 133, 134, 135, 136]);
   });
 

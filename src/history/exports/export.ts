@@ -7,7 +7,7 @@ import { ApiError, conflict, errorBody, toApiError } from '../../core/errors.js'
 import { LIMITS } from '../../core/limits.js';
 import type { Page } from '../../core/list.js';
 import { type PacketBatch, streamPackets } from '../../packets/packet-stream.js';
-import { findPageConditions } from '../../packets/packets.js';
+import { toPacketQuery } from '../../packets/packets.js';
 import { type RemovedInterval, watchRemovals } from '../../packets/removal-marks.js';
 import { clock } from '../../platform/clock.js';
 import { createBufferPool } from '../../platform/mongo/bson/buffer-pool.js';
@@ -87,11 +87,11 @@ async function* batchesOf(
 ): AsyncGenerator<PacketBatch> {
   const { limit, offset, sort } = selection;
   const wanted = limit === null ? LIMITS.exportBatchPackets : limit + offset;
-  const conditions = await findPageConditions(database, objectId, selection);
+  const query = await toPacketQuery(database, objectId, selection);
   if (wanted === 0) return;
   yield* streamPackets(database, {
-    conditions,
-    only: fields,
+    ...query,
+    fields,
     isDescending: sort?.descending ?? false,
     batchPackets: Math.min(wanted, LIMITS.exportBatchPackets),
   });

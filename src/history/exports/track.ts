@@ -4,7 +4,7 @@ import { tooLarge } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Selection } from '../../core/list.js';
 import { streamPackets } from '../../packets/packet-stream.js';
-import { findPageConditions } from '../../packets/packets.js';
+import { toPacketQuery } from '../../packets/packets.js';
 import { POSITION_FIELDS, PositionReader } from '../../packets/position.js';
 import { clock } from '../../platform/clock.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
@@ -37,14 +37,11 @@ const CHECKED = 64;
 
 /** Throws 413 for more packets, stops or trips than a track may have; 503 when the database stays unavailable. */
 export async function findTrack(database: Database, objectId: string, query: TrackQuery): Promise<Track> {
-  const conditions = await findPageConditions(database, objectId, { ...query.selection, after: null });
+  const packets = await toPacketQuery(database, objectId, { ...query.selection, after: null });
   const track = new TrackReading(query);
   let read = 0;
-  for await (const { memory, starts } of streamPackets(database, {
-    conditions,
-    only: POSITION_FIELDS,
-    readsAhead: true,
-  })) {
+  const reading = { ...packets, fields: POSITION_FIELDS, readsAhead: true };
+  for await (const { memory, starts } of streamPackets(database, reading)) {
     read += starts.length;
     if (read > LIMITS.trackPackets)
       throw tooLarge(`more than ${LIMITS.trackPackets} packets: ask for a shorter interval`);

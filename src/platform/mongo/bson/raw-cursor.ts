@@ -6,6 +6,7 @@ import { clock } from '../../clock.js';
 import type { Database } from '../driver/client.js';
 import { type HeldBytes, holdBytes } from '../driver/list-queue.js';
 import { type BufferPool, FRESH } from './buffer-pool.js';
+import type { DocumentBatch } from './document-batch.js';
 import { JsonWriter, writeJson } from './json-writer.js';
 import { rawBatches, readRawBatch } from './raw-batches.js';
 import { documentAt, readShownId } from './reader.js';
@@ -47,17 +48,17 @@ const FIRST_BYTES = 16 * 1_024;
 const JSON_PER_BSON = 1.75;
 
 /**
- * Reads the documents of the command into one JSON array, until it has reached the maximum size of an answer. `prepareExtra`, called for each batch, adds members to the documents.
+ * Reads documents into one JSON array, until it has reached the maximum size of an answer. `prepareExtra`, called for each batch, adds members to the documents.
  * The buffer of the page comes from `pool`.
  */
 export async function readPage(
   database: Database,
-  command: Document,
+  batches: AsyncIterable<DocumentBatch>,
   { prepareExtra, pool = FRESH }: { prepareExtra?: PrepareExtra | undefined; pool?: BufferPool } = {},
 ): Promise<JsonPage> {
   const held = holdBytes(database);
   try {
-    const page = await writePage(database, command, { prepareExtra, pool, held });
+    const page = await writePage(batches, { prepareExtra, pool, held });
     const release = (): void => {
       pool.release(Buffer.from(page.body.buffer));
       held.release();
@@ -87,8 +88,7 @@ interface PageDeps {
 }
 
 async function writePage(
-  database: Database,
-  command: Document,
+  batches: AsyncIterable<DocumentBatch>,
   { prepareExtra, pool, held }: PageDeps,
 ): Promise<JsonPage & { readonly body: Buffer<ArrayBuffer> }> {
   const writer = new JsonWriter(FIRST_BYTES, pool);
@@ -96,7 +96,7 @@ async function writePage(
   let lastId: string | null = null;
   let isCut = false;
   writer.raw(LAYOUT.begin);
-  for await (const batch of rawBatches(database, command)) {
+  for await (const batch of batches) {
     const extra = prepareExtra && (await prepareExtra(batch.documents.map(idOf)));
     const isBig = batch.bytes > BIG_BYTES;
     if (isBig) await acquireConversion();
@@ -174,13 +174,11 @@ export async function countMatching(database: Database, collection: string, filt
 
 /** docs/reference/http-api.md, `meta`. Runs the queries one after the other, to occupy only one core of the database. */
 export async function summarize(
-  database: Database,
-  { collection, filter }: { readonly collection: string; readonly filter: Document },
-  readEnd: (database: Database, direction: 1 | -1) => Promise<Buffer | null>,
+  count: number,
+  readEnd: (direction: 1 | -1) => Promise<Buffer | null>,
 ): Promise<Buffer> {
-  const count = await countMatching(database, collection, filter);
-  const first = count === 0 ? null : await readEnd(database, 1);
-  const last = count === 0 ? null : await readEnd(database, -1);
+  const first = count === 0 ? null : await readEnd(1);
+  const last = count === 0 ? null : await readEnd(-1);
   return Buffer.from(`{"count":${count},"first":${first ?? 'null'},"last":${last ?? 'null'}}\n`);
 }
 

@@ -1,0 +1,58 @@
+/**
+ * Reads packets, for all that shows, sums up, exports or judges them. Who asks names objects, times and an order, and gets packets as
+ * BSON. docs/architecture.md lists the readers.
+ */
+import type { Document } from 'mongodb';
+import { LIMITS } from '../../core/limits.js';
+import type { DocumentBatch } from '../../platform/mongo/bson/document-batch.js';
+import { type BatchOptions, rawBatches } from '../../platform/mongo/bson/raw-batches.js';
+import { countMatching, readFirst } from '../../platform/mongo/bson/raw-cursor.js';
+import { COMMITTED_READ, type Database } from '../../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
+import {
+  PACKETS,
+  type PacketName,
+  type PacketQuery,
+  type PacketReading,
+  toFilter,
+  toFind,
+  toNamedFilter,
+  toProjection,
+} from './query.js';
+
+/** All packets of the query, batch by batch. */
+export const readPackets = (
+  database: Database,
+  reading: PacketReading,
+  options?: BatchOptions,
+): AsyncGenerator<DocumentBatch> => rawBatches(database, toFind(reading), options);
+
+/** The first packet of the query in its order. */
+export const findFirstPacket = (database: Database, reading: PacketReading): Promise<Buffer | null> =>
+  readFirst(database, toFind(reading));
+
+export const countPackets = (database: Database, query: PacketQuery): Promise<number> =>
+  countMatching(database, PACKETS, toFilter(query));
+
+/** The fields of a packet, beside `_id`; null for all. */
+type Fields = readonly string[] | null;
+
+/** The packet of this name. */
+export const findNamedPacket = (database: Database, name: PacketName, fields: Fields): Promise<Buffer | null> =>
+  readFirst(database, { find: PACKETS, filter: toNamedFilter([name]), ...projected(fields) });
+
+/** Those packets of these names that are stored; with `isCommitted`, those that no election undoes. */
+export async function findNamedPackets(
+  { db }: Database,
+  names: readonly PacketName[],
+  { fields, isCommitted = false }: { fields: Fields; isCommitted?: boolean },
+): Promise<Buffer[]> {
+  // Without the hint, the database may scan all packets of the object.
+  const bounds = { hint: { _id: 1 }, batchSize: names.length, maxTimeMS: LIMITS.databaseOperationMs };
+  const options = { raw: true, ...bounds, ...projected(fields), ...(isCommitted && COMMITTED_READ) };
+  const find = () => db.collection(PACKETS).find(toNamedFilter(names), options).toArray();
+  return (await mapDriverErrors(find)) as unknown as Buffer[];
+}
+
+const projected = (fields: Fields): { projection?: Document } =>
+  fields === null ? {} : { projection: toProjection(fields) };
