@@ -101,10 +101,12 @@ async function store(
   received: Received,
 ): Promise<readonly Refusal[]> {
   const { messageId, signal, maybeDuplicate } = received;
-  const hourMs = Math.floor(deps.now() / BUCKET_MS) * BUCKET_MS;
-  const timed = messages.some(isTimed)
-    ? assignIds(messages, isTimed, digestOf(deps, source, received, null))
-    : messages;
+  const nowMs = deps.now();
+  const hourMs = Math.floor(nowMs / BUCKET_MS) * BUCKET_MS;
+  const timeOf = (message: Message): number | null => (message.id === null ? identifyingMs(message, nowMs) : null);
+  const isUnnamed = (message: Message): boolean => message.id === null && timeOf(message) === null;
+  const isTimed = messages.some((message) => timeOf(message) !== null);
+  const timed = isTimed ? assignIds(messages, timeOf, digestOf(deps, source, received, null)) : messages;
   const unnamed = messageId === null ? undefined : timed.find(isUnnamed);
   if (unnamed === undefined) return (await deps.ingest(source, timed, { signal })).refused;
   const digest = digestOf(deps, source, received, messageId);
@@ -112,7 +114,8 @@ async function store(
   const storedMs = maybeDuplicate ? await findBucket(deps.database, source, sample, hourMs) : null;
   // Of several packets, an interrupted write may have stored only a part.
   if (storedMs !== null && messages.length === 1) return [];
-  const named = assignIds(timed, isUnnamed, digest, storedMs ?? hourMs);
+  const untimedMs = storedMs ?? hourMs;
+  const named = assignIds(timed, (message) => (isUnnamed(message) ? untimedMs : null), digest);
   const { repeated, refused } = await deps.ingest(source, named, { signal });
   if (maybeDuplicate) return refused;
   // A device may reuse a packet identifier for a new message with the same content.
@@ -121,20 +124,16 @@ async function store(
   return refused;
 }
 
-const isTimed = (message: Message): boolean => message.id === null && identifyingMs(message) !== null;
-const isUnnamed = (message: Message): boolean => message.id === null && identifyingMs(message) === null;
-
-/** Assigns the `_id`s of some messages; those without a time get the `_id` of this one. */
+/** Assigns the `_id`s of the messages that have such a time. */
 function assignIds(
   messages: readonly Message[],
-  applies: (message: Message) => boolean,
+  timeOf: (message: Message) => number | null,
   digest: bigint,
-  untimedMs = 0,
 ): readonly Message[] {
   return messages.map((message) => {
-    if (!applies(message)) return message;
+    const timeMs = timeOf(message);
     // By the place in the message: what of it can be stored may be more when it is sent again.
-    return { ...message, id: packetIdOf(identifyingMs(message) ?? untimedMs, digest + BigInt(message.index ?? 0)) };
+    return timeMs === null ? message : { ...message, id: packetIdOf(timeMs, digest + BigInt(message.index ?? 0)) };
   });
 }
 

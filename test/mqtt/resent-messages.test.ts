@@ -3,7 +3,15 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { LIMITS } from '../../src/core/limits.js';
 import { createDigest, packetIdOf } from '../../src/devices/dedup-id.js';
 import { ADMIN, type Listener, useService } from '../support/fixture.js';
-import { bytesOf, CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from '../support/mqtt-device.js';
+import {
+  bytesOf,
+  CONNECT,
+  CONNECT5,
+  connectRaw,
+  createObject,
+  PUBLISH,
+  type RawDevice,
+} from '../support/mqtt-device.js';
 import { fc } from '../support/runs.js';
 import { until } from '../support/until.js';
 
@@ -126,6 +134,71 @@ describe('a sensor that sleeps, whose connection breaks after each message, and 
     const id = await createRaw();
     await sendAsleep(id, Array(3).fill('[{"n":1},{"n":2}]') as string[]);
     expect(await valuesOf(id)).toEqual([1, 2, 1, 2, 1, 2]);
+  });
+});
+
+describe('ten connections that each publish the same message without the DUP flag', () => {
+  const resumes = { clean: false };
+  const old = { protocolId: 'MQIsdp', protocolVersion: 3 };
+  const reset = `{"time":${Date.UTC(2080, 0, 6)},"n":1}`;
+
+  test.each<
+    [name: string, count: number, version: 4 | 5, flags: object, properties: object, more: object, text: string]
+  >([
+    ['of MQTT 3.1', 10, 4, old, {}, {}, '{"n":1}'],
+    ['with QoS 2', 10, 4, {}, {}, { qos: 2 }, '{"n":1}'],
+    ['with the largest identifier', 10, 4, {}, {}, { messageId: 65_535 }, '{"n":1}'],
+    ['with the time of a clock that was reset', 10, 4, {}, {}, {}, '{"time":5,"n":1}'],
+    ['with the time of a clock that was reset to the future', 10, 4, {}, {}, {}, reset],
+    ['of MQTT 5 with a clean start', 10, 5, {}, { sessionExpiryInterval: 60 }, {}, '{"n":1}'],
+    ['of MQTT 5 without a clean start, whose session ends with the connection', 10, 5, resumes, {}, {}, '{"n":1}'],
+    ['of MQTT 5 whose session expires at once', 10, 5, resumes, { sessionExpiryInterval: 0 }, {}, '{"n":1}'],
+    ['of MQTT 5 whose session is kept', 1, 5, resumes, { sessionExpiryInterval: 60 }, {}, '{"n":1}'],
+    ['of MQTT 3.1.1 whose session is kept', 1, 4, resumes, {}, {}, '{"n":1}'],
+  ])('are as many packets as are new: %s', async (_, count, version, flags, properties, more, text) => {
+    const id = await createRaw();
+    for (let at = 0; at < 10; at++) {
+      const raw = await connectRaw(service.service.mqttUrl as string, version);
+      raws.push(raw);
+      raw.send(version === 5 ? CONNECT5(id, properties, flags) : CONNECT(id, flags));
+      await until(() => raw.received.length > 0, 'CONNACK');
+      await acknowledged(raw, PUBLISH('base/state', text, more));
+      raw.socket.destroy();
+      await raw.closed;
+    }
+    expect(await valuesOf(id)).toEqual(Array(count).fill(1));
+  });
+
+  test('are ten packets if the device does not wait for the acknowledgement', async () => {
+    const id = await createRaw();
+    for (let at = 0; at < 10; at++) {
+      const raw = await connect(id);
+      raw.socket.end(bytesOf(sent('{"n":1}', 1)));
+      await raw.closed;
+      await until(async () => (await valuesOf(id)).length > at, `packet ${at + 1}`);
+    }
+  });
+
+  test('are two packets if only the second one continues a session', async () => {
+    const id = await createRaw();
+    for (const clean of [true, false]) {
+      const raw = await connect(id, { clean });
+      await acknowledged(raw, sent('{"n":1}', 1));
+      raw.socket.destroy();
+      await raw.closed;
+    }
+    expect(await valuesOf(id)).toEqual([1, 1]);
+  });
+
+  test('are as many packets as breaks if each leaves the same will', async () => {
+    const id = await createRaw();
+    const will = { topic: 'base/state', payload: Buffer.from('{"n":"gone"}'), qos: 1, retain: false };
+    for (let at = 0; at < 3; at++) {
+      const raw = await connect(id, { will });
+      raw.socket.destroy();
+      await until(async () => (await valuesOf(id)).length > at, `will ${at + 1}`);
+    }
+    expect(await valuesOf(id)).toEqual(['gone', 'gone', 'gone']);
   });
 });
 

@@ -67,18 +67,20 @@ describe.each([
   test('stores a message once that is sent again, on the same or the next connection', async () => {
     const id = nextId();
     await createObject(service.admin, id);
-    const open = async (clean: boolean) => {
-      const raw = await connectRaw(url(), options.protocolVersion === 5 ? 5 : 4);
-      raw.send(CONNECT(id, { protocolId: 'MQTT', ...options, clean }));
+    const isFive = options.protocolVersion === 5;
+    const open = async () => {
+      const raw = await connectRaw(url(), isFive ? 5 : 4);
+      const kept = isFive ? { properties: { sessionExpiryInterval: 60 } } : {};
+      raw.send(CONNECT(id, { protocolId: 'MQTT', ...options, ...kept, clean: false }));
       await until(() => raw.received.length === 1, 'CONNACK');
       return raw;
     };
-    const first = await open(true);
+    const first = await open();
     first.send(PUBLISH('base/state', '{"n":1}'), PUBLISH('base/state', '{"n":1}', { dup: true }));
     await until(() => first.received.length === 3, 'two acknowledgements');
     first.socket.destroy();
     await first.closed;
-    const second = await open(false);
+    const second = await open();
     // Not marked, but of a session that goes on.
     second.send(PUBLISH('base/state', '{"n":1}'), PUBLISH('base/state', '{"n":2}', { messageId: 2 }));
     await until(() => second.received.length === 3, 'two acknowledgements');

@@ -33,6 +33,8 @@ export interface Connecting {
   readonly will: Published | null;
   /** Whether the device goes on with its session, so that it may send messages of the previous connection again. */
   readonly continuesSession: boolean;
+  /** Whether it keeps the session for its next connection. */
+  readonly keepsSession: boolean;
   /** Whether it marks each message that it sends again. */
   readonly marksRepeats: boolean;
 }
@@ -73,7 +75,7 @@ export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
     );
   };
   return {
-    async authenticate({ continuesSession, marksRepeats, peer, will }, credentials) {
+    async authenticate({ continuesSession, keepsSession, marksRepeats, peer, will }, credentials) {
       try {
         const device = await checkCredentials(checkDeps, credentials);
         const { objectId } = device.record;
@@ -85,7 +87,7 @@ export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
           throw error;
         });
         const { sinceMs, ...previous } = arrival;
-        const repeats = { continuesSession, marksRepeats };
+        const repeats = { continuesSession, keepsSession, marksRepeats };
         const session = sessions.begin(objectId, { ...previous, ...repeats, nowMs: deps.now() });
         const connection = newConnection({ id, sinceMs, credentials, device, session, peer, will });
         watchToken(connection);
@@ -98,7 +100,7 @@ export function createConnectAuth(deps: ConnectAuthDeps): ConnectAuth {
     },
     disconnect(connection) {
       clock.clearTimer(timers.get(connection));
-      connection.session.hasDisconnected = connection.peer.limiter.hasDisconnected();
+      connection.session.ending = connection.peer.ending;
     },
   };
 }

@@ -41,12 +41,18 @@ export async function handleConnect(connecting: Connecting, peer: Peer, raw: Raw
     address: peer.address,
   };
   const continuesSession = clean === false;
+  // Section 3.1.2.11.2: without an expiry interval, a session of MQTT 5 ends with its connection.
+  const keepsSession =
+    packet.protocolVersion === 5 ? (packet.properties?.sessionExpiryInterval ?? 0) > 0 : continuesSession;
   // Bridges of Mosquitto say that they are one. They mark each message that they send again, and forget theirs when they crash.
   const marksRepeats = 'bridgeMode' in packet;
   const will = packet.will === undefined ? null : { ...packet.will, qos: packet.will.qos ?? 0, dup: false };
   let connection: Connection;
   try {
-    connection = await connecting.connectAuth.authenticate({ peer, continuesSession, marksRepeats, will }, credentials);
+    connection = await connecting.connectAuth.authenticate(
+      { peer, continuesSession, keepsSession, marksRepeats, will },
+      credentials,
+    );
   } catch (error) {
     const { isFinal } = error as ConnectError;
     // Clients reconnect after a connection that ends without a CONNACK, as after a network failure.

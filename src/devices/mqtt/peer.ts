@@ -7,6 +7,7 @@ import { clock, type Timer } from '../../platform/clock.js';
 import { encode, type Version } from './codec.js';
 import { type LimiterHandlers, limitPackets, type PacketLimiter } from './packet-limiter.js';
 import { REASON } from './reason-codes.js';
+import type { Ending } from './sessions.js';
 
 export interface PeerOptions extends LimiterHandlers {
   readonly address: string;
@@ -45,6 +46,8 @@ export class Peer {
   readonly #onEnd: () => void;
   #isConnected = false;
   #isEnded = false;
+  /** Whether the client closed it, before the service ended it. */
+  #isClosed = false;
   #isCorked = false;
   /** The time for CONNECT, and then the keep-alive. */
   #deadline: Timer | null = null;
@@ -56,7 +59,16 @@ export class Peer {
     this.#onEnd = options.onEnd;
     this.limiter = limitPackets(socket, options.now, options);
     this.#deadline = clock.setTimeout(() => this.close(), LIMITS.mqttConnectMs);
+    socket.once('end', () => {
+      this.#isClosed = !this.#isEnded;
+    });
     socket.once('close', () => this.#finish());
+  }
+
+  /** How the client ended the connection. */
+  get ending(): Ending {
+    if (this.limiter.hasDisconnected()) return 'disconnected';
+    return this.#isClosed ? 'closed' : 'lost';
   }
 
   get isEnded(): boolean {

@@ -20,12 +20,12 @@ export interface PublishDeps extends ReceiveDeps {
 /** Stores a message, and acknowledges it then. Throws ProtocolError. */
 export function handlePublish(deps: PublishDeps, connection: Connection, packet: IPublishPacket): void {
   const { qos, messageId = 0 } = packet;
-  const topic = topicOf(connection, packet);
-  const { responseTopic } = packet.properties ?? {};
-  // [MQTT-3.3.2-14]
-  if (responseTopic !== undefined && !isTopicName(responseTopic)) {
-    throw new ProtocolError('a response topic with a wildcard', REASON.topicInvalid);
+  const fault = explainTopics(packet);
+  if (fault !== null) {
+    refuseTopic(deps, connection, packet, fault);
+    return;
   }
+  const topic = topicOf(connection, packet);
   const isRepeated = qos === 2 && isUnreleased(connection, messageId);
   const dup = packet.dup || isRepeated;
   const published: Published = { topic, payload: packet.payload, qos, dup, messageId };
@@ -67,14 +67,34 @@ export function refuseOversized(deps: PublishDeps, connection: Connection, messa
   if (isLast) peer.end(REASON.packetTooLarge, error.message);
 }
 
+/** What is wrong with the topics of a message ([MQTT-3.3.2-2], [MQTT-3.3.2-14]); null for nothing. */
+function explainTopics({ topic, properties }: IPublishPacket): ProtocolError | null {
+  const { topicAlias, responseTopic } = properties ?? {};
+  if (topic === '' && topicAlias === undefined) return new ProtocolError('a message without a topic');
+  if (topic !== '' && !isTopicName(topic)) return new ProtocolError('a topic with a wildcard', REASON.topicInvalid);
+  if (responseTopic === undefined || isTopicName(responseTopic)) return null;
+  return new ProtocolError('a response topic with a wildcard', REASON.topicInvalid);
+}
+
+/**
+ * Acknowledges a message whose topic nobody may publish to, and reports it: a device that waits for the acknowledgement would send it
+ * on each connection, and nothing behind it. One with QoS 0 is not sent again. Throws ProtocolError for it.
+ */
+function refuseTopic(deps: PublishDeps, connection: Connection, packet: IPublishPacket, fault: ProtocolError): void {
+  const { topic, qos, messageId = 0 } = packet;
+  if (qos === 0) throw fault;
+  const error = new TopicError(fault.message);
+  deps.reportInvalidMessage(connection.device.record, topic, error);
+  if (qos === 2) isUnreleased(connection, messageId);
+  const bytes = toAcknowledgement(connection, qos, messageId, error);
+  connection.acknowledgements.push({ messageId, bytes, isLast: false });
+  sendAcknowledgements(connection);
+}
+
 /** The topic, of an alias too (section 3.3.2.3.4). Throws ProtocolError. */
 function topicOf(connection: Connection, { topic, properties }: IPublishPacket): string {
   const alias = properties?.topicAlias;
-  if (alias === undefined) {
-    if (isTopicName(topic)) return topic;
-    if (topic === '') throw new ProtocolError('a message without a topic');
-    throw new ProtocolError('a topic with a wildcard', REASON.topicInvalid);
-  }
+  if (alias === undefined) return topic;
   // [MQTT-3.3.2-8], [MQTT-3.3.2-9]
   if (alias === 0 || alias > LIMITS.mqttTopicAliases) {
     throw new ProtocolError(
@@ -87,7 +107,6 @@ function topicOf(connection: Connection, { topic, properties }: IPublishPacket):
     if (known === undefined) throw new ProtocolError('a topic alias without a topic');
     return known;
   }
-  if (!isTopicName(topic)) throw new ProtocolError('a topic with a wildcard', REASON.topicInvalid);
   setAlias(connection, alias, topic);
   return topic;
 }

@@ -15,15 +15,22 @@ export interface Session {
   readonly unanswered: Set<number>;
   /** Identifiers of the first messages that were acknowledged on this connection. */
   readonly acknowledged: Set<number>;
-  /** Whether the device has said DISCONNECT: it sends nothing again. */
-  hasDisconnected: boolean;
+  /** Whether the client keeps its session when the connection ends. */
+  readonly isKept: boolean;
+  /** How the client ended the connection. */
+  ending: Ending;
 }
+
+/** `lost`: it did not end it. `closed`: without DISCONNECT. Only what it had to send on a lost connection is worth sending again. */
+export type Ending = 'disconnected' | 'closed' | 'lost';
 
 export interface NewConnection {
   /** Whether the device marks each message that it sends again. */
   readonly marksRepeats: boolean;
-  /** Whether the device continues its session. */
+  /** Whether the device continues the session of its last connection. */
   readonly continuesSession: boolean;
+  /** Whether it will keep the session when this connection ends. */
+  readonly keepsSession: boolean;
   /** Whether the previous connection had not ended, as far as the database knows. */
   readonly hasTakenOver: boolean;
   /** When the object's latest packet was stored; null for none. */
@@ -39,17 +46,21 @@ export interface Sessions {
 export function createSessions(): Sessions {
   const sessions = new LRUCache<string, Session>(cacheSize(LIMITS.mqttDevicesRemembered));
   return {
-    begin(objectId, { marksRepeats, continuesSession, hasTakenOver, storedAtMs, nowMs }) {
+    begin(objectId, { marksRepeats, continuesSession, keepsSession, hasTakenOver, storedAtMs, nowMs }) {
       const before = sessions.get(objectId);
+      const isContinued = continuesSession && before?.isKept !== false;
       const isRecent = storedAtMs !== null && nowMs - storedAtMs < LIMITS.mqttResendMs;
       // The previous connection was that of another process, which may have failed before it acknowledged.
       const isOfOthers = before === undefined && hasTakenOver;
-      const isLost = before?.hasDisconnected !== true && !marksRepeats;
-      const session = {
-        mayRepeatAll: isRecent && isLost && (continuesSession || isOfOthers),
-        unanswered: new Set(isLost ? [...(before?.unanswered ?? [])].slice(-LIMITS.mqttStoringPerDevice) : []),
+      const isLost = before?.ending !== 'disconnected' && !marksRepeats;
+      // A sensor that closes its connection before the acknowledgement, and sleeps, sends nothing again.
+      const isUnanswered = isLost && (isContinued || before?.ending !== 'closed');
+      const session: Session = {
+        mayRepeatAll: isRecent && isLost && (isContinued || isOfOthers),
+        unanswered: new Set(isUnanswered ? [...(before?.unanswered ?? [])].slice(-LIMITS.mqttStoringPerDevice) : []),
         acknowledged: new Set<number>(),
-        hasDisconnected: false,
+        isKept: keepsSession,
+        ending: 'lost',
       };
       sessions.set(objectId, session);
       return session;

@@ -289,10 +289,10 @@ function withZeros(packet: JsonObject, { parameters }: Declarations): JsonObject
 }
 
 /** What has a time is identified by it and by its content: senders send again what was not answered. */
-function withId({ digest }: EntranceDeps, { objectId }: Source, message: Message, packet: JsonObject): Message {
-  const timeMs = identifyingMs(message);
+function withId(deps: EntranceDeps, { objectId }: Source, message: Message, packet: JsonObject): Message {
+  const timeMs = identifyingMs(message, deps.now());
   if (message.id !== null || timeMs === null) return message;
-  const content = digest(Buffer.from(`${objectId}\n${contentOf(packet)}`));
+  const content = deps.digest(Buffer.from(`${objectId}\n${contentOf(packet)}`));
   return { ...message, id: packetIdOf(timeMs, content) };
 }
 
