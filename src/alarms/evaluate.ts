@@ -1,6 +1,6 @@
 /**
- * Rules as closures. A condition is true, false, or not known: what a packet does not say leaves each condition as it was, and a
- * combination follows from its parts (Kleene's logic). Pure.
+ * Rules as closures. A condition is true, false, or not known: what a packet does not say leaves each condition as it was. A combination
+ * is true only where its parts prove it (Kleene's logic); a part that was never known keeps nothing true that others have ended. Pure.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { isObject, type Json, type JsonObject } from '../core/json.js';
@@ -119,27 +119,35 @@ function counter(start: number): () => number {
 
 type Evaluate = (readings: readonly Reading[]) => Truth;
 
-function toTruth(condition: Condition, nextIndex: () => number): Evaluate {
+/** `isNegated`: within an odd number of `not`. */
+function toTruth(condition: Condition, nextIndex: () => number, isNegated = false): Evaluate {
   if (condition.kind === 'not') {
-    const part = toTruth(condition.part, nextIndex);
+    const part = toTruth(condition.part, nextIndex, !isNegated);
     return (readings) => not(part(readings));
   }
   if (condition.kind === 'all' || condition.kind === 'any') {
     const decisive = condition.kind === 'any';
-    const parts = condition.parts.map((part) => toTruth(part, nextIndex));
-    return (readings) => combine(parts, readings, decisive);
+    const parts = condition.parts.map((part) => toTruth(part, nextIndex, isNegated));
+    // Where each part alone would do, one that was never known does not.
+    const leavesOut = decisive !== isNegated;
+    return (readings) => combine(parts, readings, { decisive, leavesOut });
   }
   const index = nextIndex();
   return (readings) => (readings[index] as Reading).truth;
 }
 
-function combine(parts: readonly Evaluate[], readings: readonly Reading[], decisive: boolean): Truth {
-  let isKnown = true;
+function combine(
+  parts: readonly Evaluate[],
+  readings: readonly Reading[],
+  { decisive, leavesOut }: { decisive: boolean; leavesOut: boolean },
+): Truth {
+  let known = 0;
   for (const part of parts) {
     const truth = part(readings);
     if (truth === decisive) return decisive;
-    if (truth === null) isKnown = false;
+    if (truth !== null) known++;
   }
+  const isKnown = leavesOut ? known > 0 : known === parts.length;
   return isKnown ? !decisive : null;
 }
 
@@ -184,7 +192,7 @@ function findParameter({ path, op, operands }: ParameterCondition): Single['find
   return ({ packet, object }, before) => {
     const value = valueAt(packet, path) ?? null;
     if (value === null) return null;
-    if (op === 'changed') return { truth: before.truth !== null && !isDeepStrictEqual(before.value, value), value };
+    if (op === 'changed') return { truth: before.truth !== null && !isSame(before.value, value), value };
     const wanted: Json[] = [];
     for (const operand of operands) {
       const one = operandOf(operand, object);
@@ -202,12 +210,15 @@ export function operandOf(operand: Operand, object: JsonObject): Json {
   return isObject(config) ? (valueAt(config, operand.config) ?? null) : null;
 }
 
+/** 0 is the same as -0. */
+const isSame = (one: Json, other: Json): boolean => one === other || isDeepStrictEqual(one, other);
+
 /** Null where the values cannot be compared. */
 function compare(op: ParameterCondition['op'], value: Json, wanted: readonly Json[]): Truth {
   const [first = null, second = null] = wanted;
-  if (op === '==') return isDeepStrictEqual(value, first);
-  if (op === '!=') return !isDeepStrictEqual(value, first);
-  if (op === 'in') return Array.isArray(first) ? first.some((one) => isDeepStrictEqual(one, value)) : null;
+  if (op === '==') return isSame(value, first);
+  if (op === '!=') return !isSame(value, first);
+  if (op === 'in') return Array.isArray(first) ? first.some((one) => isSame(one, value)) : null;
   if (op === 'between' && wanted.length === 1) return Array.isArray(first) ? compare(op, value, first) : null;
   if (typeof value !== 'number' || typeof first !== 'number') return null;
   if (op === '>') return value > first;

@@ -4,6 +4,8 @@ import type { JsonObject } from '../../../src/core/json.js';
 import { FENCE, run, type Sent, spansOf } from './support.js';
 
 const HOT = { param: 't', op: '>', value: 8 };
+/** No packet has it. */
+const X = { param: 'x', op: '>', value: 1 };
 const at = (...values: readonly (readonly [number, number | null])[]): Sent[] =>
   values.map(([minute, t]) => [minute, { t }]);
 const HOME = { lat: 50, lon: 10 };
@@ -102,12 +104,37 @@ describe('conditions', () => {
       ],
       [[2, 4]],
     ],
+    ['of any parameter that is known', { when: { any: [HOT, X] } }, at([1, 9], [2, 7]), [[1, 2]]],
+    ['of any, not ended by what is missing', { when: { any: [HOT, X] } }, at([1, 9], [2, null]), [[1, null]]],
+    ['of any, that is over before for ends', { when: { any: [HOT, X] }, for: '10 min' }, at([1, 9], [5, 7]), []],
     [
-      'of any parameter that is known',
-      { when: { any: [HOT, { param: 'x', op: '>', value: 1 }] } },
-      at([1, 9], [2, 7]),
-      [[1, null]],
+      'of any, that is over before for ends, though it is not clear',
+      { when: { any: [HOT, X] }, for: '10 min', clear: { param: 't', op: '<', value: 2 } },
+      at([1, 9], [5, 7]),
+      [],
     ],
+    [
+      'of any, until none holds that did',
+      { when: { any: [HOT, { all: [{ param: 't', op: '>', value: 0 }, X] }] } },
+      at([1, 9], [2, 7]),
+      [[1, 2]],
+    ],
+    [
+      'of any, that begins to clear again',
+      { when: HOT, clear: { any: [{ param: 't', op: '<', value: 2 }, X] }, clearFor: '10 min' },
+      at([1, 9], [2, 1], [3, 7], [20, 1]),
+      [[1, 30]],
+    ],
+    ['not of all, while one is not known', { when: { all: [HOT, X] } }, at([1, 9], [2, 7]), []],
+    ['not of the opposite of any, while one is not known', { when: { not: { any: [HOT, X] } } }, at([1, 7]), []],
+    [
+      'of the opposite of all, until the one that is known is true',
+      { when: { not: { all: [HOT, X] } } },
+      at([1, 7], [2, 9]),
+      [[1, 2]],
+    ],
+    ['of zero with a sign', { when: { param: 't', op: '==', value: 0 } }, at([1, -0], [2, 1]), [[1, 2]]],
+    ['not of a sign of zero', { when: { param: 't', op: 'changed' } }, at([1, 0], [2, -0]), []],
     [
       'of all, once one is false',
       { when: { not: { all: [HOT, { param: 'x', op: '>', value: 1 }] } } },

@@ -24,7 +24,8 @@ function isHot(sent: readonly Sent[], minute: number, { combined }: Asked): bool
     const value = lastOf(sent, minute, name);
     return value === null ? null : value > 5;
   });
-  if (combined === 'any') return parts.includes(true) ? true : parts.includes(null) ? null : false;
+  // A parameter that was never sent does not hold what another one has ended.
+  if (combined === 'any') return parts.includes(true) ? true : parts.includes(false) ? false : null;
   return parts.includes(false) ? false : parts.includes(null) ? null : true;
 }
 
