@@ -226,10 +226,10 @@ async function act(
   }
 }
 
-/** Clears an alarm, unless somebody has done so, and has those told who were told of it. */
+/** Clears an alarm, unless somebody has done so, and has those told who were told of it. None ends before it began. */
 export function toClearing(alarmId: string, atMs: number, reason: ClearReason, nowMs: number): OutputWrite[] {
   const filter = { _id: new ObjectId(alarmId), status: 'raised' };
-  const fields = { status: 'cleared', cleared: Math.round(atMs), clearReason: reason };
+  const fields = { status: 'cleared', cleared: { $max: ['$raised', Math.round(atMs)] }, clearReason: reason };
   return [
     {
       collection: ALARMS.name,

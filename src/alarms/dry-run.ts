@@ -39,7 +39,7 @@ export function createDryRun(rule: CompiledRule, object: JsonObject, fromMs: num
   const alarms: TestedAlarm[] = [];
   const nearness = createNearness(rule, object);
   const parts: MachineParts = { rule, toAlarmId: (begunBy) => begunBy };
-  let state: RuleState = { ...initialState(rule), heardMs: rule.silentMs === null ? null : fromMs };
+  let state: RuleState = { ...initialState(rule), startedMs: rule.silentMs === null ? null : fromMs };
   let evaluated = 0;
   let packetId: string | null = null;
   const note = (effects: readonly Effect[]): void => {

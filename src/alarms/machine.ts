@@ -20,6 +20,8 @@ export interface RuleState {
   readonly alarmId: string | null;
   /** When the last data packet came; kept only for rules on silence. */
   readonly heardMs: number | null;
+  /** Of an object that was never heard: when it, or the rule, began. By the service's clock, for want of another one. */
+  readonly startedMs: number | null;
 }
 
 /** What an alarm is raised with. */
@@ -60,8 +62,11 @@ const TIMED_STEPS = 16;
 
 export function initialState({ singles }: CompiledRule): RuleState {
   const readings = singles.map(() => UNREAD);
-  return { phase: 'idle', sinceMs: 0, begunBy: '', readings, alarmId: null, heardMs: null };
+  return { phase: 'idle', sinceMs: 0, begunBy: '', readings, alarmId: null, heardMs: null, startedMs: null };
 }
+
+/** Since when an object is silent, unless it is heard; null where the rule does not ask. */
+const silentSince = ({ heardMs, startedMs }: RuleState): number | null => heardMs ?? startedMs;
 
 /** The state after an input; the same object where nothing has changed. */
 export function step(parts: MachineParts, before: RuleState, input: Input): Step {
@@ -80,11 +85,13 @@ export function step(parts: MachineParts, before: RuleState, input: Input): Step
 /** When time alone changes the state next; null where it does not. */
 export function nextDue({ singles, when, settings }: CompiledRule, state: RuleState): number | null {
   const due: number[] = [];
-  const { phase, sinceMs, readings, heardMs } = state;
+  const { phase, sinceMs, readings } = state;
+  const quietSinceMs = silentSince(state);
   if (phase === 'pending') due.push(sinceMs + settings.forMs);
   if (phase === 'clearing') due.push(sinceMs + settings.clearForMs);
   for (const [index, { silentMs }] of singles.entries()) {
-    if (silentMs !== null && heardMs !== null && readings[index]?.truth !== true) due.push(heardMs + silentMs);
+    if (silentMs === null || quietSinceMs === null || readings[index]?.truth === true) continue;
+    due.push(quietSinceMs + silentMs);
   }
   if (phase === 'idle' && settings.schedule !== null && when(readings) === true) {
     due.push(nextOpening(settings.schedule, sinceMs));
@@ -93,17 +100,17 @@ export function nextDue({ singles, when, settings }: CompiledRule, state: RuleSt
 }
 
 /** Whether a state says nothing that the next packet does not say again. */
-export function isDefault({ singles, settings }: CompiledRule, { phase, heardMs }: RuleState): boolean {
+export function isDefault({ singles, settings }: CompiledRule, state: RuleState): boolean {
   const [first, ...others] = singles;
   const isSimple = others.length === 0 && first?.hasMemory === false && settings.schedule === null;
-  return phase === 'idle' && heardMs === null && isSimple;
+  return state.phase === 'idle' && silentSince(state) === null && isSimple;
 }
 
 /** Whether another instance would go on differently from the one state than from the other. */
 export function isOtherState({ singles }: CompiledRule, before: RuleState, after: RuleState): boolean {
   if (before === after) return false;
   if (before.phase !== after.phase || before.sinceMs !== after.sinceMs || before.alarmId !== after.alarmId) return true;
-  if ((before.heardMs === null) !== (after.heardMs === null)) return true;
+  if ((before.heardMs === null) !== (after.heardMs === null) || before.startedMs !== after.startedMs) return true;
   return after.readings.some((reading, index) => {
     const earlier = before.readings[index] as Reading;
     if (reading === earlier) return false;
@@ -131,12 +138,12 @@ function advance(parts: MachineParts, before: RuleState, { toMs, isIncluded }: U
 }
 
 function silence({ singles }: CompiledRule, state: RuleState, atMs: number): RuleState {
-  const { heardMs } = state;
-  if (heardMs === null) return state;
+  const sinceMs = silentSince(state);
+  if (sinceMs === null) return state;
   const readings = state.readings.map((reading, index): Reading => {
     const silentMs = singles[index]?.silentMs ?? null;
-    const isSilent = silentMs !== null && reading.truth !== true && heardMs + silentMs <= atMs;
-    return isSilent ? { truth: true, sinceMs: heardMs, value: atMs - heardMs } : reading;
+    const isSilent = silentMs !== null && reading.truth !== true && sinceMs + silentMs <= atMs;
+    return isSilent ? { truth: true, sinceMs, value: atMs - sinceMs } : reading;
   });
   return { ...state, readings };
 }
@@ -240,8 +247,8 @@ export function afterClearing(state: RuleState, alarmId: string): RuleState {
 /** The state under other conditions: what is raised stays so until they end it. */
 export function underOtherConditions(
   rule: CompiledRule,
-  { phase, alarmId, sinceMs, begunBy, heardMs }: RuleState,
+  { phase, alarmId, sinceMs, begunBy, heardMs, startedMs }: RuleState,
 ): RuleState {
-  const fresh = { ...initialState(rule), heardMs: rule.silentMs === null ? null : heardMs };
+  const fresh = rule.silentMs === null ? initialState(rule) : { ...initialState(rule), heardMs, startedMs };
   return phase === 'raised' || phase === 'clearing' ? { ...fresh, phase: 'raised', alarmId, sinceMs, begunBy } : fresh;
 }

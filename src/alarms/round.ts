@@ -85,7 +85,9 @@ export function evaluatePacket(
   const atMs = toObjectMs(memory, { read, packet, receivedMs });
   const packetId = String(packet._id);
   const early =
-    before.phase === 'idle' && before.heardMs === null ? null : step(parts, before, { kind: 'tick', atMs: atMs - 0.5 });
+    before.phase === 'idle' && before.heardMs === null && before.startedMs === null
+      ? null
+      : step(parts, before, { kind: 'tick', atMs: atMs - 0.5 });
   const { state, effects } = step(parts, early?.state ?? before, { kind: 'packet', atMs, packetId, read });
   if (effects.length === 0 && (early === null || early.effects.length === 0))
     return { before, after: state, effects: [] };
@@ -250,8 +252,13 @@ async function escalate(state: State, { rule, object }: Pick<Evaluated, 'rule' |
   putState(state, object.id, rule.id, { ...held, waiting: isWanted ? later : null });
 }
 
-const heardSince = (state: RuleState, { dataMs }: ObjectMemory): RuleState =>
-  state.heardMs === null || dataMs <= state.heardMs ? state : { ...state, heardMs: dataMs };
+/** What is known of when the object was heard last. It was not silent for a rule that did not yet run. */
+function heardSince(state: RuleState, { dataMs, aheadMs }: ObjectMemory): RuleState {
+  const { heardMs, startedMs } = state;
+  const heardAtMs = heardMs ?? (startedMs === null ? null : startedMs - aheadMs);
+  if (heardAtMs === null || dataMs === -Infinity || (heardMs !== null && dataMs <= heardMs)) return state;
+  return { ...state, heardMs: Math.max(heardAtMs, dataMs) };
+}
 
 function forgetAlarm(state: State, objectId: string, ruleId: string, alarmId: string): void {
   state.outputs.push(tellCleared(alarmId, state.now()));
@@ -285,16 +292,23 @@ async function changeObject(state: State, objectId: string): Promise<void> {
   for (const rule of object?.set.rules ?? []) {
     const held = stateOf(state, objectId, rule.id);
     if (held !== undefined && held.key !== rule.key) renewState(state, objectId, rule);
-    startSilence(state, objectId, rule);
+    if (object !== null) startSilence(state, object, rule);
   }
 }
 
-/** Silence counts from here on, where the object was never heard. */
-function startSilence(state: State, objectId: string, rule: ActiveRule): void {
-  if (rule.compiled.silentMs === null || stateOf(state, objectId, rule.id) !== undefined) return;
-  const aheadMs = state.held.objects.get(objectId)?.aheadMs ?? 0;
-  const next = { ...initialState(rule.compiled), heardMs: state.now() - aheadMs };
-  storeState(state, objectId, rule, { state: next, ...WITHOUT_EFFECTS });
+/** Whether nothing leads to the end of silence yet. */
+function isUnstarted(state: State, objectId: string, rule: ActiveRule): boolean {
+  const held = stateOf(state, objectId, rule.id)?.state;
+  return rule.compiled.silentMs !== null && (held === undefined || (held.heardMs ?? held.startedMs) === null);
+}
+
+/** Silence counts from the last packet; of an object that sent none, from when it or the rule began, whichever is later. */
+function startSilence(state: State, { id, createdMs }: RuleObject, rule: ActiveRule): void {
+  if (!isUnstarted(state, id, rule)) return;
+  const started = { ...currentState(state, id, rule), startedMs: Math.max(createdMs, rule.stored.revision) };
+  const memory = state.memories.get(id) ?? state.held.objects.get(id);
+  const next = memory === undefined ? started : heardSince(started, memory);
+  storeState(state, id, rule, { state: next, ...WITHOUT_EFFECTS });
 }
 
 async function changeRule(state: State, ruleId: string): Promise<boolean> {
@@ -330,9 +344,10 @@ async function findReason({ database }: State, ruleId: string): Promise<ClearRea
 async function startSilences(state: State, rule: ActiveRule, changed: number): Promise<boolean> {
   let started = changed;
   for (const id of await findSelected(state, rule)) {
-    if (partitionOf(id, LIMITS.partitions) !== state.partition || stateOf(state, id, rule.id) !== undefined) continue;
+    if (partitionOf(id, LIMITS.partitions) !== state.partition || !isUnstarted(state, id, rule)) continue;
     if (started++ >= LIMITS.commitTasks) return false;
-    startSilence(state, id, rule);
+    const object = await state.objects.find(id);
+    if (object !== null) startSilence(state, object, rule);
   }
   return true;
 }

@@ -23,7 +23,7 @@ const idOf = (ruleId: string, objectId: string): string => `${ruleId}:${objectId
 /** `dueMs`: when time alone changes the state, by the service's clock. */
 export function toStateWrite(partition: number, stored: StoredState, dueMs: number | null): AnyBulkWriteOperation {
   const { ruleId, objectId, key, state, waiting } = stored;
-  const { phase, sinceMs, begunBy, alarmId, heardMs } = state;
+  const { phase, sinceMs, begunBy, alarmId, heardMs, startedMs } = state;
   const readings = state.readings.map(({ truth, sinceMs: since, value }) => ({ truth, since, value }));
   const replacement: Document = {
     partition,
@@ -31,7 +31,7 @@ export function toStateWrite(partition: number, stored: StoredState, dueMs: numb
     object: new ObjectId(objectId),
     key,
     due: dueMs,
-    state: { phase, sinceMs, begunBy, alarmId, heardMs, readings },
+    state: { phase, sinceMs, begunBy, alarmId, heardMs, startedMs, readings },
     waiting,
   };
   const filter = { _id: idOf(ruleId, objectId) as never };
@@ -56,7 +56,7 @@ function toState({ rule, object, key, state, waiting }: Document): StoredState {
     ruleId: String(rule),
     objectId: String(object),
     key: String(key),
-    state: { ...state, readings } as RuleState,
+    state: { ...state, startedMs: state.startedMs ?? null, readings } as RuleState,
     waiting: waiting ?? null,
   };
 }

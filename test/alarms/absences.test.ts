@@ -122,6 +122,49 @@ describe('after a day without an instance', () => {
     await end(second);
   });
 
+  test.each<[string, (service: TestService, objectId: string) => Promise<unknown>]>([
+    ['of an object that never sent anything, since its rule', async () => undefined],
+    [
+      'of an object with a slow clock, since its first packet',
+      async (service, objectId) => {
+        await until(async () => (await statesOf(service, objectId, 'idle')) === 1, 'a state');
+        await send(service, objectId, { t: 1, time: now() - DAY_MS });
+      },
+    ],
+  ])('raises silence %s', async (_about, act) => {
+    const uri = testUri();
+    const first = await start(uri);
+    const objectId = await createObject(first);
+    await createRule(first, { when: { silent: '30 min' }, select: { objects: [objectId] } });
+    await act(first, objectId);
+    const [sent] = (await first.admin('GET', `objects/${objectId}/packets`)).body;
+    await end(first);
+    aheadMs += 60 * MINUTE_MS;
+    const second = await start(uri);
+    await until(async () => (await alarmsOf(second, objectId)).length > 0, 'an alarm');
+    await settle(second);
+    const [alarm, ...others] = await alarmsOf(second, objectId);
+    expect([alarm.raised, others]).toEqual([(sent?.time ?? alarm.revision) + 30 * MINUTE_MS, []]);
+    await end(second);
+  });
+
+  test('raises silence of an object that sent long before its rule, since the rule', async () => {
+    const uri = testUri();
+    const first = await start(uri);
+    const objectId = await createObject(first);
+    await send(first, objectId, { t: 1, time: now() - 30 * MINUTE_MS });
+    await end(first);
+    aheadMs += DAY_MS;
+    const service = await start(uri);
+    await createRule(service, { when: { silent: '2 s' }, select: { objects: [objectId] } });
+    await until(async () => (await alarmsOf(service, objectId)).length === 1, 'an alarm');
+    const [alarm] = await alarmsOf(service, objectId);
+    // By the clock of the object, which is half an hour behind.
+    const dueMs = alarm.revision + 2_000 - 30 * MINUTE_MS;
+    expect([dueMs - 1_000 < alarm.raised, alarm.raised <= dueMs]).toEqual([true, true]);
+    await end(service);
+  });
+
   test('clears what ran out meanwhile, and does what nobody has acknowledged', async () => {
     const uri = testUri();
     const first = await start(uri);
