@@ -9,6 +9,7 @@ import { createIdentity, type Identity } from './accounts/identity.js';
 import { createPasswords, generatePassword, type Passwords } from './accounts/passwords.js';
 import { findKey } from './accounts/seed.js';
 import { type Caches, createCaches } from './caches.js';
+import { noteReceipt } from './commands/network-store.js';
 import { type CommandWaiters, createCommandWaiters } from './commands/waiters.js';
 import type { Config } from './config.js';
 import type { Change } from './core/change.js';
@@ -258,6 +259,7 @@ async function createDeviceServices(deps: DeviceServiceDeps): Promise<DeviceServ
     reportUnknownDevice: createUnknownDeviceReporter({ audit, log: sourceLog, now }),
     reportRefused: createRefusedReporter({ audit, now }),
     noteCommandAddress: deps.noteCommandAddress,
+    noteReceipt: (passedOn, receipt) => noteReceipt(database, passedOn, receipt, now()),
     noteUse: createUseNotes(database, 'sources', now),
     onRefused: ops.metrics.messageRefused,
     now,

@@ -11,7 +11,6 @@ import {
 } from '../core/command.js';
 import { type Entity, isId } from '../core/entity.js';
 import { conflict, notFound } from '../core/errors.js';
-import type { Json } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import type { Page, Selection } from '../core/list.js';
 import { builtInStore } from '../core/stores.js';
@@ -30,7 +29,7 @@ const OBJECTS = builtInStore('objects');
 /** The stores whose entities are seen by those who see their object. */
 const FOLLOWING = [COMMANDS, builtInStore('alarms')];
 // Without the hint, the database may scan all commands that the object ever got.
-const WAITING_INDEX = { object: 1, status: 1, _id: 1 };
+export const WAITING_INDEX = { object: 1, status: 1, _id: 1 };
 
 /**
  * Creates an `_id` that is greater than all `_id`s from earlier milliseconds, of any instance. Devices execute commands in the
@@ -59,10 +58,15 @@ export async function claimCommand(
     object: new ObjectId(objectId),
     status: { $in: statusesBefore('sent') },
     _holder: { $ne: holder },
-    _bySource: { $ne: true },
+    _bySource: { $exists: false },
     expires: { $gt: nowMs },
   };
-  return step(database, filter, { $set: { status: 'sent', 'times.sent': nowMs, _holder: holder } }, WAITING_INDEX);
+  return changeCommand(
+    database,
+    filter,
+    { $set: { status: 'sent', 'times.sent': nowMs, _holder: holder } },
+    WAITING_INDEX,
+  );
 }
 
 /** The object's oldest command that waits; null when there is none. */
@@ -71,45 +75,6 @@ export async function findWaiting(database: Database, objectId: string, nowMs: n
   const options = { sort: { _id: 1 }, hint: WAITING_INDEX, maxTimeMS: LIMITS.databaseAnswerMs } as const;
   const found = await mapDriverErrors(() => collectionOf(database, COMMANDS).findOne(filter, options));
   return found === null ? null : (toEntity(COMMANDS, found) as StoredCommand);
-}
-
-/**
- * Claims the object's oldest command that waits for the source of its device, and which no connection takes then; null when there is none.
- * It stays queued until the network has taken it.
- */
-export async function claimForSource(
-  database: Database,
-  objectId: string,
-  nowMs: number,
-): Promise<StoredCommand | null> {
-  const filter = { object: new ObjectId(objectId), status: 'queued', expires: { $gt: nowMs } };
-  return step(database, filter, { $set: { _bySource: true } }, WAITING_INDEX);
-}
-
-/** The source has not passed on what it claimed: connections of the device may take it. */
-export async function releaseFromSource(database: Database, objectId: string): Promise<void> {
-  const filter = { object: new ObjectId(objectId), status: 'queued', _bySource: true };
-  const options = { hint: WAITING_INDEX };
-  await mapDriverErrors(() =>
-    collectionOf(database, COMMANDS).updateMany(filter, { $unset: { _bySource: '' } }, options),
-  );
-}
-
-/** What became of a command that the network of its device has taken, or refused. */
-export type NetworkOutcome =
-  | { readonly status: 'sent'; readonly network: 'sent' | 'queued' }
-  | { readonly status: 'failed'; readonly result: Json };
-
-/** Stores what the network said, unless the command has ended meanwhile. */
-export async function noteNetwork(
-  database: Database,
-  commandId: string,
-  outcome: NetworkOutcome,
-  nowMs: number,
-): Promise<void> {
-  const { status, ...said } = outcome;
-  const filter = { _id: new ObjectId(commandId), status: 'queued' };
-  await step(database, filter, { $set: { status, [`times.${status}`]: nowMs, ...said } });
 }
 
 /** Marks a command `delivered`; null unless it is `sent` by this holder. A null `holder` means any holder. */
@@ -124,7 +89,7 @@ export async function confirmDelivery(
     status: { $in: statusesBefore('delivered') },
     ...(holder !== null && { _holder: holder }),
   };
-  return step(database, filter, {
+  return changeCommand(database, filter, {
     $set: { status: 'delivered', 'times.delivered': nowMs },
     $unset: { _holder: '' },
   });
@@ -143,7 +108,7 @@ export async function finishCommand(
   if (!isId(commandId)) throw notFound();
   const named = { _id: new ObjectId(commandId), object: new ObjectId(objectId) };
   const { status, result } = outcome;
-  const finished = await step(database, { ...named, status: { $in: statusesBefore(status) } }, [
+  const finished = await changeCommand(database, { ...named, status: { $in: statusesBefore(status) } }, [
     {
       $set: {
         status,
@@ -286,7 +251,8 @@ export async function followAccess(
   }
 }
 
-async function step(
+/** Makes one transition: the change of the first command that matches; null if none does. */
+export async function changeCommand(
   database: Database,
   filter: Filter<Document>,
   update: UpdateFilter<Document> | Document[],

@@ -22,6 +22,9 @@ const NEXT: Readonly<Record<CommandStatus, readonly CommandStatus[]>> = {
   expired: [],
 };
 
+/** Begins the name of a command among the correlation ids of another system; its `_id` follows. */
+export const COMMAND_PREFIX = 'vigil:';
+
 /** The statuses that are not final. */
 export const OPEN_STATUSES: readonly CommandStatus[] = COMMAND_STATUSES.filter((status) => NEXT[status].length > 0);
 

@@ -172,7 +172,7 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
   },
   commands: {
     fields: {},
-    hidden: ['_holder', '_bySource', '_withoutOwner'],
+    hidden: ['_holder', '_bySource', '_downlink', '_withoutOwner'],
     references: ['object'],
     texts: ['command', 'status'],
     followsObject: true,

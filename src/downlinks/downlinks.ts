@@ -3,14 +3,8 @@
  * of an object, so that they keep their order. A command may be sent twice if that instance ends between the answer and its record.
  */
 import { LRUCache } from 'lru-cache';
-import {
-  claimForSource,
-  findWaiting,
-  hasWaiting,
-  noteNetwork,
-  releaseFromSource,
-  type StoredCommand,
-} from '../commands/command-store.js';
+import { findWaiting, hasWaiting, type StoredCommand } from '../commands/command-store.js';
+import { claimForSource, noteNetwork, releaseFromSource } from '../commands/network-store.js';
 import { cacheSize } from '../core/cache-size.js';
 import type { Change } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
@@ -22,7 +16,7 @@ import { holdsObjectId } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findStored } from '../platform/mongo/schema/lookup.js';
 import type { Sender } from '../webhooks/request.js';
-import { isFinal, isTaken, networkStateOf, toCommandRequest } from './request.js';
+import { downlinkIdOf, isFinal, isTaken, networkStateOf, toCommandRequest } from './request.js';
 import {
   type CommandRoute,
   keepRoute,
@@ -165,7 +159,7 @@ async function sendThrough(deps: Sending, route: CommandRoute): Promise<boolean>
   }
   const isReachable = source.commandUrl !== null && (await isInGroup(database, objectId, source));
   for (let failures = route.failures; isReachable; failures = 0) {
-    const command = await claimForSource(database, objectId, now());
+    const command = await claimForSource(database, route, now());
     if (command === null) break;
     // Another instance has them, if this one stood still for longer than its lease.
     if (!(await keepRoute(database, route, now()))) return false;
@@ -205,14 +199,16 @@ async function sendOne(
   }
   const headers = { 'content-type': 'application/json', accept: 'application/json', ...request.headers };
   const body = Buffer.from(JSON.stringify(request.body));
-  const { status, error, retryAfterMs } = await sender.send({
+  const { status, error, answer, retryAfterMs } = await sender.send({
     url: new URL(request.url),
     headers,
     body,
     signal,
   });
   if (isTaken(status)) {
-    await noteNetwork(database, command._id, { status: 'sent', network: networkStateOf(source.kind, status) }, now());
+    const network = networkStateOf(source.kind, status);
+    const outcome = { status: 'sent', network, downlinkId: downlinkIdOf(source.kind, answer) } as const;
+    await noteNetwork(database, command._id, outcome, now());
     return null;
   }
   if (isFinal(status)) {

@@ -1,4 +1,5 @@
 /** What a system takes as a command for one of its devices, and what its answer means. Pure. */
+import { COMMAND_PREFIX } from '../core/command.js';
 import type { JsonObject } from '../core/json.js';
 import type { SourceKindName } from '../core/source-kinds.js';
 
@@ -35,7 +36,7 @@ export function toCommandRequest(kind: SourceKindName, given: Given, command: Na
   const { fPort, confirmed, data, fields } = downlink;
   if (kind === 'ttn') {
     const payload: JsonObject = data === null ? { decoded_payload: fields } : { frm_payload: data };
-    const ids = [`vigil:${command._id}`];
+    const ids = [`${COMMAND_PREFIX}${command._id}`];
     const message = { f_port: fPort, confirmed, priority: 'NORMAL', ...payload, correlation_ids: ids };
     return { url: `${base}/devices/${address}/down/push`, headers: bearer, body: { downlinks: [message] } };
   }
@@ -75,6 +76,20 @@ const TEMPORARY: ReadonlySet<number> = new Set([408, 423, 425, 429]);
 /** Traccar says with 202 that the device is away. LoRaWAN networks only ever queue. */
 export const networkStateOf = (kind: SourceKindName, status: number): 'sent' | 'queued' =>
   kind === 'traccar' && status !== ACCEPTED ? 'sent' : 'queued';
+
+/** What the system calls the command in its events; null if it uses our id, or reports nothing. */
+export function downlinkIdOf(kind: SourceKindName, answer: string): string | null {
+  if (kind !== 'chirpstack') return null;
+  try {
+    const { id } = JSON.parse(answer);
+    return typeof id === 'string' && id.length <= LONGEST_ID ? id : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A UUID in text. */
+const LONGEST_ID = 36;
 
 export const isTaken = (status: number | null): status is number => status !== null && status >= 200 && status < 300;
 

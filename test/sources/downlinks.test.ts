@@ -1,86 +1,22 @@
 /** Commands to devices behind sources: what their systems are sent, and what the journal says then. */
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { expectRefusal } from '../support/answers.js';
 import { createPerson } from '../support/callers.js';
+import { PEER_KEY as KEY, uplinkOf, useCommandPeer } from '../support/command-peer.js';
 import { startSecond, useService } from '../support/fixture.js';
-import { type Source, useSources } from '../support/sources.js';
+import { useSources } from '../support/sources.js';
 import { until } from '../support/until.js';
 
 const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.0/8', LOG_LEVEL: 'warn' } });
-const { createSource, createObject, newName, send } = useSources(service);
+const sources = useSources(service);
+const { createSource, createObject, newName, send } = sources;
+const { peer, connect, command, read, becomes } = useCommandPeer(service, sources);
 
-interface Got {
-  readonly path: string;
-  readonly headers: IncomingHttpHeaders;
-  // biome-ignore lint/suspicious/noExplicitAny: bodies
-  readonly body: any;
+/** One answer of this status, and then successes. */
+function nextOf(status: number): () => number {
+  const answers = [status];
+  return () => answers.shift() ?? 200;
 }
-
-/** A system that takes commands. */
-let peer: Server;
-let peerUrl: string;
-let got: Got[] = [];
-let answers: number[] = [];
-
-beforeAll(async () => {
-  peer = createServer((req, res) => {
-    const chunks: Buffer[] = [];
-    req.on('data', (chunk) => chunks.push(chunk));
-    req.on('end', () => {
-      got.push({ path: req.url ?? '', headers: req.headers, body: JSON.parse(Buffer.concat(chunks).toString()) });
-      res.writeHead(answers.shift() ?? 200).end('{}');
-    });
-  });
-  await new Promise<void>((done) => peer.listen(0, '127.0.0.1', done));
-  peerUrl = `http://127.0.0.1:${(peer.address() as AddressInfo).port}`;
-});
-
-afterAll(() => {
-  peer.closeAllConnections();
-  peer.close();
-});
-
-beforeEach(() => {
-  got = [];
-  answers = [];
-});
-
-const KEY = 'the-token-of-the-peer';
-
-/** Payloads of a device, as its system sends them. */
-const UPLINKS: Readonly<Record<string, (id: string) => object>> = {
-  traccar: (id) => ({
-    position: { fixTime: '2026-11-24T06:00:00Z', latitude: 52.5, longitude: 13.4, attributes: {} },
-    device: { id: 17, uniqueId: id, name: id },
-  }),
-  ttn: (id) => ({
-    end_device_ids: { device_id: id, dev_eui: '70B3D57ED0000001' },
-    received_at: '2026-11-24T06:00:00Z',
-    uplink_message: { f_port: 1, decoded_payload: { t: 1 } },
-  }),
-  chirpstack: (id) => ({ deviceInfo: { devEui: id }, time: '2026-11-24T06:00:00Z', rxInfo: [], object: { t: 1 } }),
-};
-
-/** A source of the kind, and an object that has sent through it. */
-async function connect(kind: string, fields: object = {}): Promise<{ source: Source; id: string }> {
-  const source = await createSource({ kind, commandUrl: peerUrl, commandKey: KEY, ...fields });
-  const { id } = await createObject();
-  expect((await send(source, UPLINKS[kind]?.(id))).status).toBe(200);
-  return { source, id };
-}
-
-async function command(id: string, name: string, params: object = {}, query = ''): Promise<string> {
-  const { headers, text, status } = await service.admin('POST', `objects/${id}/commands/${name}${query}`, params);
-  if (status !== 200) throw new Error(text);
-  return (headers.location as string).split('/').at(-1) as string;
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: commands
-const read = async (commandId: string): Promise<any> => (await service.admin('GET', `commands/${commandId}`)).body;
-const becomes = (commandId: string, status: string) =>
-  until(async () => (await read(commandId)).status === status, `the command to be ${status}`);
 
 describe('a command', () => {
   test.each<[string, string, object, number, object]>([
@@ -129,18 +65,18 @@ describe('a command', () => {
     const [kind, name, params, status, expected] = row;
     const { path, body, network } = expected as { path?: string; body?: object; network?: string };
     const { id } = await connect(kind);
-    answers = [status];
+    peer.status = () => status;
     const commandId = await command(id, name, params);
     await becomes(commandId, 'sent');
-    expect(got).toHaveLength(1);
-    if (path !== undefined) expect(got[0]?.path).toBe(path.replace('ID', id));
-    if (body !== undefined) expect(got[0]?.body).toMatchObject(body);
+    expect(peer.got).toHaveLength(1);
+    if (path !== undefined) expect(peer.got[0]?.path).toBe(path.replace('ID', id));
+    if (body !== undefined) expect(peer.got[0]?.body).toMatchObject(body);
     const stored = await read(commandId);
     if (network !== undefined) expect(stored.network).toBe(network);
     // Nobody has confirmed it.
     expect(stored.times).toEqual({ queued: expect.any(Number), sent: expect.any(Number) });
     const header = kind === 'chirpstack' ? 'grpc-metadata-authorization' : 'authorization';
-    expect(got[0]?.headers[header]).toBe(`Bearer ${KEY}`);
+    expect(peer.got[0]?.headers[header]).toBe(`Bearer ${KEY}`);
   });
 
   test.each<[string, string, object, string]>([
@@ -155,12 +91,12 @@ describe('a command', () => {
     const { result, times } = await read(commandId);
     expect(result.message).toContain(reason);
     expect(Object.keys(times)).toEqual(['queued', 'failed']);
-    expect(got).toEqual([]);
+    expect(peer.got).toEqual([]);
   });
 
   test('fails if the system refuses it, and the next one is sent', async () => {
     const { id } = await connect('traccar');
-    answers = [400];
+    peer.status = nextOf(400);
     const refused = await command(id, 'nonsense');
     const next = await command(id, 'engineResume');
     await becomes(next, 'sent');
@@ -170,26 +106,26 @@ describe('a command', () => {
   test('waits and is sent again, before later ones, if the system does not answer for now', async () => {
     const { id } = await connect('traccar');
     // It does not answer until the next command has come, however often it is tried.
-    answers = Array(1_000).fill(503);
+    peer.status = () => 503;
     const first = await command(id, 'one');
-    await until(() => got.length > 0, 'the first try');
+    await until(() => peer.got.length > 0, 'the first try');
     const second = await command(id, 'two');
     expect((await read(first)).status).toBe('queued');
-    answers = [];
+    peer.status = () => 200;
     await becomes(second, 'sent');
-    const tries = got.map(({ body }) => body.type);
+    const tries = peer.got.map(({ body }) => body.type);
     expect(tries.length).toBeGreaterThan(2);
     expect(tries).toEqual([...Array(tries.length - 1).fill('one'), 'two']);
     expect((await read(first)).status).toBe('sent');
   });
 
   test('is sent after the first packet of its device if it came before', async () => {
-    const source = await createSource({ kind: 'traccar', commandUrl: peerUrl });
+    const source = await createSource({ kind: 'traccar', commandUrl: peer.url });
     const { id } = await createObject();
     const early = await command(id, 'early');
-    expect((await send(source, UPLINKS.traccar?.(id))).status).toBe(200);
+    expect((await send(source, uplinkOf('traccar', id))).status).toBe(200);
     await becomes(early, 'sent');
-    expect(got[0]?.headers.authorization).toBeUndefined();
+    expect(peer.got[0]?.headers.authorization).toBeUndefined();
   });
 
   test('is sent once by several instances, in its order', async () => {
@@ -201,7 +137,7 @@ describe('a command', () => {
       let last = '';
       for (const name of names) last = await command(id, name);
       await becomes(last, 'sent');
-      expect(got.map(({ body }) => body.type)).toEqual(names);
+      expect(peer.got.map(({ body }) => body.type)).toEqual(names);
     } finally {
       for (const end of endings.reverse()) await end();
     }
@@ -214,7 +150,7 @@ describe('a command', () => {
     const { id: other } = await connect('traccar');
     await becomes(await command(other, 'go'), 'sent');
     expect((await read(held)).status).toBe('queued');
-    expect(got.map(({ body }) => body.type)).toEqual(['go']);
+    expect(peer.got.map(({ body }) => body.type)).toEqual(['go']);
   });
 });
 
@@ -243,16 +179,16 @@ describe('the key for commands', () => {
     const { source, id } = await connect('traccar');
     const { text, body } = await service.admin('GET', `sources/${source._id}`);
     expect(text).not.toContain(KEY);
-    expect(body.commandUrl).toBe(peerUrl);
+    expect(body.commandUrl).toBe(peer.url);
     // What was read can be sent back.
     expect((await service.admin('PATCH', `sources/${source._id}`, body)).status).toBe(200);
     await becomes(await command(id, 'one'), 'sent');
-    expect(got[0]?.headers.authorization).toBe(`Bearer ${KEY}`);
-    const elsewhere = peerUrl.replace('127.0.0.1', 'localhost');
+    expect(peer.got[0]?.headers.authorization).toBe(`Bearer ${KEY}`);
+    const elsewhere = peer.url.replace('127.0.0.1', 'localhost');
     const changed = await service.admin('PATCH', `sources/${source._id}`, { commandUrl: elsewhere });
     expect(changed.text).not.toContain(KEY);
     await becomes(await command(id, 'two'), 'sent');
-    expect(got[1]?.headers.authorization).toBeUndefined();
+    expect(peer.got[1]?.headers.authorization).toBeUndefined();
     const { text: audit } = await service.admin('GET', 'audit');
     const { text: list } = await service.admin('GET', 'sources?where._commandKey.key=x');
     for (const shown of [audit, list, service.logLines.join('')]) expect(shown).not.toContain(KEY);

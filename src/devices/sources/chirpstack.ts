@@ -1,12 +1,14 @@
 /**
  * Events of ChirpStack v4 (https://www.chirpstack.io/docs/chirpstack/integrations/events.html) in JSON: the query names the event. What is
- * no measurement, such as a join, becomes a packet only if the `map` of the source has `events`.
+ * no measurement, such as a join, becomes a packet only if the `map` of the source has `events`; what became of a command is noted there.
  */
 import { badRequest } from '../../core/errors.js';
 import { isObject, type JsonObject } from '../../core/json.js';
 import {
   asObject,
+  type DeviceReceipt,
   identifiers,
+  isText,
   known,
   parseBody,
   present,
@@ -15,6 +17,7 @@ import {
   type SourceRequest,
   toDegrees,
   toNumber,
+  toReason,
   toTime,
   without,
 } from './kind.js';
@@ -44,11 +47,30 @@ function read(request: SourceRequest): Readout {
   const devices = identifiers(devEui, String(devEui).toUpperCase(), deviceName);
   const [commandAddress] = identifiers(devEui);
   const items = isWanted ? [{ devices, packet: toPacket(event, body), commandAddress }] : [];
-  return { items, answer: null, resends: false };
+  return { items, receipt: toReceipt(devices, event, body), answer: null, resends: false };
+}
+
+/** https://www.chirpstack.io/docs/chirpstack/integrations/events.html: a `log` names the command that was thrown away. */
+function toReceipt(devices: readonly string[], event: string, body: JsonObject): DeviceReceipt | null {
+  const { queue_item_id: discarded } = asObject(body.context);
+  const id = event === 'log' && body.level === 'ERROR' ? discarded : body.queueItemId;
+  const status = statusOf(event, body);
+  if (!isText(id) || status === null) return null;
+  const reason = event === 'log' ? toReason(body.description) : 'the device did not acknowledge it in time';
+  return { devices, command: { downlinkId: id }, status, reason: status === 'failed' ? reason : null };
+}
+
+function statusOf(event: string, body: JsonObject): DeviceReceipt['status'] | null {
+  if (event === 'txack') return 'sent';
+  if (event === 'log') return 'failed';
+  // False is omitted.
+  if (event === 'ack') return body.acknowledged === true ? 'delivered' : 'failed';
+  return null;
 }
 
 /** Of a sender that leaves the query out. */
 function eventOf(body: JsonObject): string {
+  if (body.queueItemId !== undefined) return body.downlinkId === undefined ? 'ack' : 'txack';
   if (isObject(body.location)) return 'location';
   if (body.batteryLevel !== undefined || body.margin !== undefined) return 'status';
   return body.rxInfo === undefined && body.data === undefined ? 'unknown' : 'up';

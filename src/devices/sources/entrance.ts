@@ -1,4 +1,5 @@
 /** The entrance of sources: stores what a request contains, each sample at the object of its device, and says what could not be. */
+import type { PassedOn, Receipt } from '../../commands/network-store.js';
 import { ApiError, badRequest, notFound, toApiError } from '../../core/errors.js';
 import { parseExactJson } from '../../core/exact-json.js';
 import type { Json, JsonObject } from '../../core/json.js';
@@ -24,7 +25,7 @@ import { parseInPieces, withoutByteOrderMark } from '../../platform/http/large-b
 import { inBatches } from '../../platform/mongo/driver/bulk-queue.js';
 import { mapInSlices } from '../../platform/slices.js';
 import { type Digest, packetIdOf } from '../dedup-id.js';
-import { type Answer, type Item, invalidJson, type Sample, type SourceRequest } from './kind.js';
+import { type Answer, type DeviceReceipt, type Item, invalidJson, type Sample, type SourceRequest } from './kind.js';
 import { explainKind, KINDS } from './kinds.js';
 import type { RefusedPayloads } from './refused-payloads.js';
 import type { SourceRecord } from './source-store.js';
@@ -43,6 +44,8 @@ export interface EntranceDeps {
   readonly reportRefused: ReportRefused;
   /** Called with the address of a device whose packets were stored, if its source takes commands. */
   readonly noteCommandAddress: (source: SourceRecord, objectId: string, address: string) => void;
+  /** Stores what a system says of a command that it has taken. */
+  readonly noteReceipt: (passedOn: PassedOn, receipt: Receipt) => Promise<void>;
   /** Called when packets of a source were stored. */
   readonly noteUse: (sourceId: string) => void;
   /** Counts each sample that is not stored. */
@@ -71,7 +74,8 @@ export type Receive = (source: SourceRecord, request: SourceRequest, origin: Ori
 export const createReceive =
   (deps: EntranceDeps): Receive =>
   async (source, request, origin) => {
-    const { items, answer, resends } = await read(deps, source, request, origin);
+    const { items, receipt, answer, resends } = await read(deps, source, request, origin);
+    if (receipt) await takeReceipt(deps, source, receipt);
     const { found, missing } = await findTargets(deps, source, items, origin);
     const stored = await storeAll(deps, found);
     const count = stored.reduce((sum, one) => sum + one.count, 0);
@@ -85,6 +89,11 @@ export const createReceive =
     if (error !== null) throw error;
     return { count, refused: toRefusals(refused), answer };
   };
+
+async function takeReceipt(deps: EntranceDeps, source: SourceRecord, receipt: DeviceReceipt): Promise<void> {
+  const target = await deps.targets.find(source, receipt.devices);
+  if (target !== null) await deps.noteReceipt({ objectId: target.objectId, sourceId: source._id }, receipt);
+}
 
 function noteAddresses(deps: EntranceDeps, source: SourceRecord, found: readonly Found[]): void {
   for (const { target, samples } of found) {
@@ -114,8 +123,9 @@ async function read(deps: EntranceDeps, source: SourceRecord, request: SourceReq
   try {
     const readout = KINDS[source.kind].read(await parseLarge(request));
     const { device } = request.query;
-    const items = await mapInSlices(readout.items, (item) => (device === undefined ? item : named(item, device)));
-    return { ...readout, items };
+    const items = await mapInSlices(readout.items, (item) => named(item, device));
+    const receipt = readout.receipt && named(readout.receipt, device);
+    return { ...readout, items, receipt };
   } catch (thrown) {
     const error = toApiError(thrown);
     if (error.status === 500) throw thrown;
@@ -140,7 +150,8 @@ async function parseLarge(request: SourceRequest): Promise<SourceRequest> {
 }
 
 /** A URL may name the device: some senders cannot. */
-const named = (item: Item, device: string): Item => ('reason' in item ? item : { ...item, devices: [device] });
+const named = <T extends object>(item: T, device: string | undefined): T =>
+  device !== undefined && 'devices' in item ? { ...item, devices: [device] } : item;
 
 /** A large body is not parsed only to say what it looks like. */
 function parseOrNull(body: Buffer): unknown {

@@ -1,6 +1,7 @@
 /** What every kind of source has: a pure function from a request to samples, each of one device. */
 
 import { isUtf8 } from 'node:buffer';
+import type { Receipt } from '../../commands/network-store.js';
 import { ApiError, badRequest } from '../../core/errors.js';
 import { parseExactJson } from '../../core/exact-json.js';
 import { isObject, type Json, type JsonObject } from '../../core/json.js';
@@ -36,6 +37,11 @@ export interface Sample {
   readonly commandAddress?: string | undefined;
 }
 
+/** What a system says of a command that it has taken for a device. */
+export interface DeviceReceipt extends Receipt {
+  readonly devices: readonly string[];
+}
+
 /** A sample, or why there is none. */
 export type Item = Sample | { readonly reason: string };
 
@@ -49,6 +55,7 @@ export interface Answer {
 export interface Readout {
   /** Large bodies are read one by one, so that other requests run in between. */
   readonly items: Iterable<Item>;
+  readonly receipt?: DeviceReceipt | null;
   /** What the sender takes as done; null for `{success, count}`. */
   readonly answer: Answer | null;
   /** Whether the sender sends the whole request again until it is done, so that a sample which cannot be stored would block all later ones. */
@@ -117,6 +124,14 @@ function readOr<T>(item: T, read: (item: T) => Item): Item {
 }
 
 export const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {});
+
+const REASON_CHARACTERS = 500;
+
+export const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '';
+
+/** What another system says of a failure. */
+export const toReason = (value: unknown): string =>
+  isText(value) ? value.slice(0, REASON_CHARACTERS) : 'the network gave no reason';
 
 /** No number has more characters, and a pattern may take their square. */
 const NUMBER_CHARACTERS = 400;

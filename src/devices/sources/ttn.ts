@@ -1,20 +1,24 @@
 /**
- * Webhooks of The Things Stack v3 (https://www.thethingsindustries.com/docs/integrations/data-formats/): uplinks and locations. Its
- * messages omit fields that are 0, false or "".
+ * Webhooks of The Things Stack v3 (https://www.thethingsindustries.com/docs/integrations/data-formats/): uplinks, locations, and what became
+ * of downlinks. Its messages omit fields that are 0, false or "".
  */
+import { COMMAND_PREFIX } from '../../core/command.js';
 import { badRequest } from '../../core/errors.js';
 import { isObject, type JsonObject } from '../../core/json.js';
 import { findPosition } from '../../core/position-fields.js';
 import { bestOf, toLocation } from './chirpstack.js';
 import {
   asObject,
+  type DeviceReceipt,
   identifiers,
+  isText,
   parseBody,
   present,
   type Readout,
   type SourceKind,
   type SourceRequest,
   toNumber,
+  toReason,
   toTime,
   without,
 } from './kind.js';
@@ -30,11 +34,31 @@ function read(request: SourceRequest): Readout {
   const eui = typeof dev_eui === 'string' ? dev_eui.toLowerCase() : undefined;
   const devices = identifiers(device_id, dev_eui, eui);
   const packet = toPacket(body);
-  // Joins and downlinks say nothing of the device.
+  // Joins and downlinks measure nothing.
   const [commandAddress] = identifiers(device_id);
   const omitsZeros = isObject(body.uplink_message);
   const items = packet === null ? [] : [{ devices, packet, omitsZeros, commandAddress }];
-  return { items, answer: null, resends: false };
+  return { items, receipt: toReceipt(devices, body), answer: null, resends: false };
+}
+
+/** A downlink that was not acknowledged (`downlink_nack`) is sent again: nothing has become of it yet. */
+const DOWNLINK_ENDS = [
+  ['downlink_sent', 'sent'],
+  ['downlink_ack', 'delivered'],
+  ['downlink_failed', 'failed'],
+] as const;
+
+function toReceipt(devices: readonly string[], body: JsonObject): DeviceReceipt | null {
+  const end = DOWNLINK_ENDS.find(([name]) => isObject(body[name]));
+  if (end === undefined) return null;
+  const [name, status] = end;
+  const { downlink, error, correlation_ids } = asObject(body[name]);
+  const ids = [body.correlation_ids, correlation_ids, asObject(downlink).correlation_ids].flat();
+  const ours = ids.find((id): id is string => typeof id === 'string' && id.startsWith(COMMAND_PREFIX));
+  if (ours === undefined) return null;
+  const { message_format, name: errorName } = asObject(error);
+  const reason = status === 'failed' ? toReason([message_format, errorName].find(isText)) : null;
+  return { devices, command: { id: ours.slice(COMMAND_PREFIX.length) }, status, reason };
 }
 
 function toPacket(body: JsonObject): JsonObject | null {

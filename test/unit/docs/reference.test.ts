@@ -327,6 +327,7 @@ describe('Stores', () => {
     '_moved',
     '_holder',
     '_bySource',
+    '_downlink',
     '_parents',
     '_objects',
     '_link',

@@ -1,0 +1,93 @@
+/**
+ * Stores what becomes of commands to devices behind a network, such as LoRaWAN: a source of the device passes them on, and says what it hears
+ * of them.
+ */
+import { ObjectId } from 'mongodb';
+import { isId } from '../core/entity.js';
+import type { Json } from '../core/json.js';
+import { builtInStore } from '../core/stores.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { collectionOf } from '../platform/mongo/schema/collections.js';
+import { changeCommand, type StoredCommand, WAITING_INDEX } from './command-store.js';
+
+const COMMANDS = builtInStore('commands');
+
+/**
+ * Claims the object's oldest command that waits for this source of its device, and which no connection takes then; null when there is none.
+ * It stays queued until the network has taken it.
+ */
+export async function claimForSource(
+  database: Database,
+  { objectId, sourceId }: PassedOn,
+  nowMs: number,
+): Promise<StoredCommand | null> {
+  const filter = { object: new ObjectId(objectId), status: 'queued', expires: { $gt: nowMs } };
+  return changeCommand(database, filter, { $set: { _bySource: sourceId } }, WAITING_INDEX);
+}
+
+/** The source has not passed on what it claimed: connections of the device may take it. */
+export async function releaseFromSource(database: Database, objectId: string): Promise<void> {
+  const filter = { object: new ObjectId(objectId), status: 'queued', _bySource: { $exists: true } };
+  const options = { hint: WAITING_INDEX };
+  await mapDriverErrors(() =>
+    collectionOf(database, COMMANDS).updateMany(filter, { $unset: { _bySource: '' } }, options),
+  );
+}
+
+/** What became of a command that the network of its device has taken, or refused. */
+export type NetworkOutcome =
+  | { readonly status: 'sent'; readonly network: 'sent' | 'queued'; readonly downlinkId: string | null }
+  | { readonly status: 'failed'; readonly result: Json };
+
+/** Stores what the network said, unless the command has ended meanwhile. */
+export async function noteNetwork(
+  database: Database,
+  commandId: string,
+  outcome: NetworkOutcome,
+  nowMs: number,
+): Promise<void> {
+  const filter = { _id: new ObjectId(commandId), status: 'queued' };
+  const { status } = outcome;
+  const said =
+    outcome.status === 'failed'
+      ? { result: outcome.result }
+      : { network: outcome.network, ...(outcome.downlinkId !== null && { _downlink: outcome.downlinkId }) };
+  await changeCommand(database, filter, { $set: { status, [`times.${status}`]: nowMs, ...said } });
+}
+
+/** What a network says later of a command that it has taken: it was transmitted, the device has it, or the network gave up. */
+export interface Receipt {
+  /** The `_id` of the command, or what the network calls it. */
+  readonly command: { readonly id: string } | { readonly downlinkId: string };
+  readonly status: 'sent' | 'delivered' | 'failed';
+  /** Why it failed. */
+  readonly reason: string | null;
+}
+
+/** Through which source a command went to which object. */
+export interface PassedOn {
+  readonly objectId: string;
+  readonly sourceId: string;
+}
+
+/** Stores a receipt for a command that this source has passed on, unless it has ended or the device has confirmed it. */
+export async function noteReceipt(
+  database: Database,
+  { objectId, sourceId }: PassedOn,
+  { command, status, reason }: Receipt,
+  nowMs: number,
+): Promise<void> {
+  if ('id' in command && !isId(command.id)) return;
+  const named = 'id' in command ? { _id: new ObjectId(command.id) } : { _downlink: command.downlinkId };
+  // A receipt may be here before the answer to the request that it is for.
+  const passedOn = { _bySource: sourceId, status: { $in: ['queued', 'sent'] } };
+  const taken = { 'times.sent': { $ifNull: ['$times.sent', nowMs] } };
+  const steps = {
+    sent: { status: 'sent', ...taken, network: 'sent' },
+    delivered: { status: 'delivered', ...taken, 'times.delivered': nowMs, network: 'sent' },
+    failed: { status: 'failed', ...taken, 'times.failed': nowMs, result: { $literal: { message: reason } } },
+  };
+  const filter = { object: new ObjectId(objectId), ...passedOn, ...named };
+  await changeCommand(database, filter, [{ $set: steps[status] }], WAITING_INDEX);
+}
