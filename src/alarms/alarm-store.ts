@@ -85,7 +85,7 @@ export function clearAlarm(database: Database, id: string, actor: Actor, note: s
   const clearedBy = { user: actor.userId, note };
   const fields = {
     status: 'cleared',
-    cleared: actor.nowMs,
+    cleared: { $max: ['$raised', actor.nowMs] },
     clearReason: 'user',
     clearedBy: { $literal: clearedBy },
     _at: changedAt(actor),

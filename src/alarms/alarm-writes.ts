@@ -1,6 +1,7 @@
 /** What an alarm writes: its entity, the commands of its rule, and whom its webhooks tell. All of it is committed with the state. */
 import { type AnyBulkWriteOperation, type Document, ObjectId } from 'mongodb';
 import { isHiddenFromOwner, isQueueFull, newCommandId } from '../commands/command-store.js';
+import type { Scope } from '../core/access.js';
 import { newCommand, parseCommand } from '../core/command.js';
 import { toApiError } from '../core/errors.js';
 import { isObject, type JsonObject } from '../core/json.js';
@@ -12,6 +13,7 @@ import { findObjectIds } from '../entities/object-ids.js';
 import { NOTICES, toClearedNotice, toNoticeWrite } from '../notifications/notices.js';
 import type { ModelFinder } from '../packets/models.js';
 import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { toDocument } from '../platform/mongo/schema/mapping.js';
 import type { OutputWrite } from '../processing/commit.js';
 import { partitionOf } from '../processing/processor.js';
@@ -173,7 +175,24 @@ async function findGateway(
   });
   if (!asks || scope === null || typeof parent !== 'string' || parent === '') return null;
   const [gateway] = await findObjectIds(database, scope, [parent]);
-  return gateway === undefined || gateway === id ? null : gateway;
+  if (gateway === undefined) return null;
+  return (await isBehind(database, scope, gateway, id)) ? null : gateway;
+}
+
+/** Whether a gateway is the object itself, or behind it: what goes in a circle tells nothing of who has failed. */
+async function isBehind(database: Database, scope: Scope, gateway: string, objectId: string): Promise<boolean> {
+  let present = gateway;
+  for (let depth = 0; depth < LIMITS.gatewaysInRow; depth++) {
+    if (present === objectId) return true;
+    const find = () =>
+      database.db.collection('objects').findOne({ _id: new ObjectId(present) }, { projection: { 'config.parent': 1 } });
+    const parent: unknown = (await mapDriverErrors(find, LIMITS.databaseOperationMs))?.config?.parent;
+    if (typeof parent !== 'string' || parent === '') return false;
+    const [next] = await findObjectIds(database, scope, [parent]);
+    if (next === undefined) return false;
+    present = next;
+  }
+  return present === objectId;
 }
 
 /** Shows at the rule that its owner, or who set it up, may not do what it says. */

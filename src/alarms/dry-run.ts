@@ -4,7 +4,8 @@ import { LIMITS } from '../core/limits.js';
 import { toValues, toWhy, toWords, type Why } from './describe.js';
 import { type CompiledRule, operandOf, type Reading } from './evaluate.js';
 import { type Effect, type Input, initialState, type MachineParts, nextDue, type RuleState, step } from './machine.js';
-import { newMemory, readPacket, remember } from './packet-reader.js';
+import { isDataPacket, newMemory, readPacket, remember } from './packet-reader.js';
+import { type PastReport, receivedMsOf } from './past-presence.js';
 
 export interface TestedAlarm {
   readonly raised: number;
@@ -30,11 +31,19 @@ export interface Nearly {
 export interface DryRun {
   /** The next packet, in the order of time. */
   add(packet: JsonObject): void;
-  /** The end of the interval. */
-  end(atMs: number): { alarms: readonly TestedAlarm[]; evaluated: number; nearly: readonly Nearly[] };
+  /** The end of the interval, and the present if it lasts until then: by the clock of the object, that may be earlier. */
+  end(atMs: number, nowMs?: number): { alarms: readonly TestedAlarm[]; evaluated: number; nearly: readonly Nearly[] };
 }
 
-export function createDryRun(rule: CompiledRule, object: JsonObject, fromMs: number | null): DryRun {
+export interface DryRunOptions {
+  readonly object: JsonObject;
+  /** Since when silence counts; null where it only does after a packet. */
+  readonly fromMs: number | null;
+  /** Reports of presence by their instants; without them, they are read as they are added. */
+  readonly reports?: readonly PastReport[];
+}
+
+export function createDryRun(rule: CompiledRule, { object, fromMs, reports }: DryRunOptions): DryRun {
   const memory = newMemory(rule.readsLast);
   const alarms: TestedAlarm[] = [];
   const nearness = createNearness(rule, object);
@@ -57,20 +66,33 @@ export function createDryRun(rule: CompiledRule, object: JsonObject, fromMs: num
     note(next.effects);
     nearness.note(state.readings, input.atMs);
   };
+  const evaluate = (packet: JsonObject, atMs: number): void => {
+    const read = readPacket(memory, packet, object);
+    if (read === null) return;
+    // The packet that completes an alarm is the one that is read; what time alone completes belongs to the one before.
+    run({ kind: 'tick', atMs: atMs - 0.5 });
+    packetId = String(packet._id);
+    run({ kind: 'packet', atMs, packetId, read });
+    remember(memory, read, receivedMsOf(packet));
+    nearness.read(state.readings, atMs);
+  };
+  let next = 0;
+  const report = (untilMs: number): void => {
+    for (let one = reports?.[next]; one !== undefined && one.atMs < untilMs; one = reports?.[next]) {
+      next++;
+      evaluate(one.packet, one.atMs);
+    }
+  };
   return {
     add(packet) {
       evaluated++;
-      const read = readPacket(memory, packet, object);
-      const atMs = packet.time as number;
-      if (read === null) return;
-      // The packet that completes an alarm is the one that is read; what time alone completes belongs to the one before.
-      run({ kind: 'tick', atMs: atMs - 0.5 });
-      packetId = String(packet._id);
-      run({ kind: 'packet', atMs, packetId, read });
-      remember(memory, read, atMs);
-      nearness.read(state.readings, atMs);
+      if (reports !== undefined && !isDataPacket(packet)) return;
+      report(packet.time as number);
+      evaluate(packet, packet.time as number);
     },
-    end(atMs) {
+    end(toMs, nowMs) {
+      const atMs = nowMs === undefined ? toMs : Math.max(memory.dataMs, nowMs - memory.aheadMs);
+      report(atMs);
       run({ kind: 'tick', atMs });
       return { alarms, evaluated, nearly: nearness.end(atMs) };
     },

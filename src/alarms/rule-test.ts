@@ -8,18 +8,21 @@ import { LIMITS } from '../core/limits.js';
 import type { RuleSettings } from '../core/rule/rule.js';
 import { type Edge, explainQueryTime, parseQueryTime } from '../core/time.js';
 import { DAY_MS } from '../core/units.js';
-import { startTurnClock } from '../live/turn-clock.js';
+import { startTurnClock, type TurnClock } from '../live/turn-clock.js';
 import { streamPackets } from '../packets/packet-stream.js';
 import { toJson } from '../platform/mongo/bson/json-writer.js';
 import { documentAt } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { createDryRun, type DryRun } from './dry-run.js';
 import { compileRule } from './evaluate.js';
+import { createReportReader, readsPresence } from './past-presence.js';
 import { checkReferences, loadZones } from './references.js';
 
 export interface TestedInterval {
   readonly fromMs: number;
   readonly toMs: number;
+  /** Whether it lasts until now. */
+  readonly isOpen: boolean;
 }
 
 /** Parses `from` and `to`; by default the last seven days. Throws a 400 that names the field. */
@@ -27,7 +30,7 @@ export function parseInterval({ from = null, to = null }: JsonObject, nowMs: num
   const toMs = Math.min(nowMs, to === null ? nowMs : timeIn('to', to, 'last'));
   const fromMs = from === null ? toMs - 7 * DAY_MS : timeIn('from', from, 'first');
   if (fromMs > toMs) throw badRequest('from: expected a time before to');
-  return { fromMs, toMs };
+  return { fromMs, toMs, isOpen: toMs === nowMs };
 }
 
 function timeIn(name: string, value: Json, edge: Edge): number {
@@ -52,10 +55,29 @@ export async function testRule(
   await checkReferences(database, caller, settings);
   const scope: Scope = scopeOf(caller);
   const rule = compileRule(settings, await loadZones(database, scope, settings));
-  const dryRun = createDryRun(rule, toRuleObject(object), interval.fromMs);
+  const { fromMs, toMs, isOpen } = interval;
+  const parts = { database, objectId: object._id, interval, turn: startTurnClock() };
+  const reader = readsPresence(rule) ? createReportReader() : null;
+  if (reader !== null) await readAll(parts, (packet) => reader.add(packet));
+  const dryRun = createDryRun(rule, { object: toRuleObject(object), fromMs, reports: reader?.end() ?? [] });
+  await readAll(parts, (packet) => dryRun.add(packet));
+  return isOpen ? dryRun.end(toMs, toMs) : dryRun.end(toMs);
+}
+
+interface Reading {
+  readonly database: Database;
+  readonly objectId: string;
+  readonly interval: TestedInterval;
+  readonly turn: TurnClock;
+}
+
+/** Reads the packets in the order of time. Throws a 413 for too many, or too much work with them. */
+async function readAll(
+  { database, objectId, interval, turn }: Reading,
+  read: (packet: JsonObject) => void,
+): Promise<void> {
   const time = { from: interval.fromMs, to: interval.toMs };
-  const reading = { objectIds: [object._id], time, fields: null, batchPackets: 1_000 };
-  const turn = startTurnClock();
+  const reading = { objectIds: [objectId], time, fields: null, batchPackets: 1_000 };
   let count = 0;
   turn.pause();
   for await (const { memory, starts } of streamPackets(database, reading)) {
@@ -64,7 +86,7 @@ export async function testRule(
       throw tooLarge(`more than ${LIMITS.testedPackets} packets: name a shorter interval`);
     turn.resume();
     for (const start of starts) {
-      dryRun.add(JSON.parse(toJson(documentAt(memory, start)).toString()) as JsonObject);
+      read(JSON.parse(toJson(documentAt(memory, start)).toString()) as JsonObject);
       await turn.yieldIfLong();
       if (turn.busyMs() > LIMITS.testBusyMs) {
         const limit = `takes more than ${LIMITS.testBusyMs / 1_000} s of computing time`;
@@ -73,7 +95,6 @@ export async function testRule(
     }
     turn.pause();
   }
-  return dryRun.end(interval.toMs);
 }
 
 /** What rules read of an object. */

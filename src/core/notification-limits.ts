@@ -35,6 +35,8 @@ export const NOTIFICATION_LIMITS = {
   gatewayWaitMs: 2 * SECOND_MS,
   gatewayCheckMs: 10 * SECOND_MS,
   gatewayGraceMs: MINUTE_MS,
+  // How many gateways in a row are followed to find a circle.
+  gatewaysInRow: 16,
 
   // The sender: how often it looks for what is due, and how many rows it reads at a time and works on at once.
   notificationCheckMs: SECOND_MS,

@@ -91,6 +91,8 @@ const REQUESTS: readonly (readonly [method: string, path: string, body?: object]
   ['POST', 'objects/<object>/packets', []] as const,
   ['GET', 'objects/<object>/commands'] as const,
   ['GET', 'commands/<command>'] as const,
+  ['GET', 'alarms?where.status=raised&limit=5'] as const,
+  ['GET', 'alarms?where.status=cleared&sortBy=-raised&limit=5'] as const,
   ['GET', 'objects/<object>/track?from=5&stops=true'],
   ['DELETE', 'objects/<object>/packets?to=5&dryRun=true'],
   ['DELETE', 'objects/<object>/packets?to=5'],

@@ -102,6 +102,19 @@ describe('a dry run', () => {
     expect(packet.time).toBe(at(3));
   });
 
+  test.each([
+    ['too many packets', { testedPackets: 3 }, 'more than 3 packets: name a shorter interval'],
+    ['too much work', { testBusyMs: -1 }, 'computing time, after 6 packets: name a shorter interval'],
+  ])('is refused with %s', async (_about, limits, reason) => {
+    const { testedPackets, testBusyMs } = LIMITS;
+    Object.assign(LIMITS, limits);
+    try {
+      expectRefusal(await run({ when: HOT }), 413, reason);
+    } finally {
+      Object.assign(LIMITS, { testedPackets, testBusyMs });
+    }
+  });
+
   test('reads thresholds of the object, and geofences', async () => {
     const config = await run({ when: { param: 'temperature', op: '>', value: { config: 'max' } } });
     expect(config.body.alarms).toHaveLength(1);

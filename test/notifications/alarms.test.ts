@@ -370,6 +370,21 @@ describe('a gateway', () => {
   });
 });
 
+describe('gateways that name each other', () => {
+  test('silence nobody', async () => {
+    const ada = await createListener();
+    const first = await createObject();
+    const second = await createObject({ config: { parent: first } });
+    const third = await createObject({ config: { parent: second } });
+    expect((await service.admin('PATCH', `objects/${first}`, { config: { parent: third } })).status).toBe(200);
+    const circle = [first, second, third];
+    for (const objectId of circle) await createRule(objectId, { when: { online: false }, then: notify(ada) });
+    for (const objectId of circle) await send(objectId, { online: false });
+    await got(ada, 3);
+    for (const objectId of circle) expect((await alarmOf(objectId)).suppressedBy).toBeUndefined();
+  });
+});
+
 describe('a storm', () => {
   const { stormGatherMs } = LIMITS;
   beforeAll(() => void Object.assign(LIMITS, { stormGatherMs: 3_000 }));

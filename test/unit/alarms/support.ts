@@ -30,7 +30,7 @@ export function run(
   sent: readonly Sent[],
   { object = {}, end = 1_000 }: { object?: JsonObject; end?: number } = {},
 ) {
-  const dryRun = createDryRun(compile(fields), object, 0);
+  const dryRun = createDryRun(compile(fields), { object, fromMs: 0 });
   for (const packet of sent.map(toPacket)) dryRun.add(packet);
   return dryRun.end(end * MINUTE_MS);
 }

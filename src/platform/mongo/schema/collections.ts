@@ -138,12 +138,14 @@ const NOTIFICATION_INDEXES: IndexDescription[] = [
   { key: { _expires: 1 }, expireAfterSeconds: 0 },
 ];
 
-/** For the alarms of an object, those that are open, its past events, and the open ones of a rule. */
+/** For the alarms of an object, those that are open, its past events, the open ones of a rule, all open ones, and the latest of the others. */
 const ALARM_INDEXES: readonly IndexDescription[] = [
   { key: { object: 1, status: 1, _id: 1 } },
   { key: { object: 1, raised: 1, _id: 1 } },
   { key: { object: 1, cleared: 1, _id: 1 } },
   { key: { rule: 1, status: 1, _id: 1 } },
+  { key: { status: 1, _id: 1 } },
+  { key: { status: 1, raised: -1, _id: 1 } },
 ];
 
 /** Every `_id`: only queries that demand this of a field use the indexes below, so that lists keep to those in their order. */
