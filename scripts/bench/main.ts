@@ -14,6 +14,7 @@ import { fill } from './fill.js';
 import { FLOOD_SECONDS, measureFlood } from './flood.js';
 import { becomeQuiet, measure, type Round, type Timing } from './measure.js';
 import { measureNeighbours, NEIGHBOURS_SECONDS } from './neighbours.js';
+import { measurePacked, PACKED_SECONDS } from './packed.js';
 import { type Place, type RunningServer, SERVERS, type ServerName, startServer } from './servers.js';
 import { type Measurement, toTable } from './table.js';
 import { measureWebhooks } from './webhooks.js';
@@ -30,13 +31,16 @@ small machine: nothing else should run.
                        H measures webhooks, and what handlers cost the storing of packets: only when asked for;
                        console measures the web console in a real browser: only when asked for;
                        neighbours measures what attacks of one tenant cost another one: only when asked for;
-                       flood measures what a flood of webhooks of one tenant costs another one: only when asked for
+                       flood measures what a flood of webhooks of one tenant costs another one: only when asked for;
+                       P measures the form of packed history, beside Parquet: only when asked for
   --servers <names>    these servers: ${SERVERS.join(',')}
   --rounds <n>         how often each server has its turn (default 5)
   --seconds <s>        how long a workload is measured in a round (default 1.3); of the console, how long
                        its fleet sends packets (default 60); of neighbours, how long each attack (default 3.5);
-                       of flood, how long each of its intervals (default 5)
+                       of flood, how long each of its intervals (default 5); of P, each of its CPU times (default 0.5)
   --scale <n>          so many times the data, which is 1,000 objects and 200,000 packets
+  --recordings <folder>
+                       recordings that P measures, too: CSV files with a column time, in ms, and numbers
   --json <file>        writes every round of every measurement there
   --profile <folder>   writes a CPU profile of each server there (--cpu-prof)
   --mongodb <uri>      a MongoDB for trials, instead of one that is started; databases named as the
@@ -47,7 +51,7 @@ const QUICK = { rounds: 1, seconds: 0.3 };
 const QUICK_SERVERS = 'ours,usual,floor';
 const FULL = { rounds: 5, seconds: 1.3 };
 /** What `--only` measures beside the workloads. */
-const ON_REQUEST = ['H', 'console', 'neighbours', 'flood'];
+const ON_REQUEST = ['H', 'console', 'neighbours', 'flood', 'P'];
 /** How many events are sent at once to measure how long webhooks take for them. */
 const BACKLOG = 100_000;
 const WARM_LEAST_MS = 300;
@@ -64,6 +68,7 @@ const ARGUMENTS = {
   rounds: text,
   seconds: text,
   scale: text,
+  recordings: text,
   json: text,
   profile: text,
   mongodb: text,
@@ -91,6 +96,9 @@ function readOptions() {
     console: only?.includes('console') ?? false,
     neighbours: only?.includes('neighbours') ?? false,
     flood: only?.includes('flood') ?? false,
+    packed: only?.includes('P') ?? false,
+    packedSeconds: parsePositive('seconds', values.seconds, PACKED_SECONDS),
+    recordings: values.recordings ?? null,
     floodSeconds: parsePositive('seconds', values.seconds, FLOOD_SECONDS),
     neighboursSeconds: parsePositive('seconds', values.seconds, NEIGHBOURS_SECONDS),
     consoleSeconds: parsePositive('seconds', values.seconds, CONSOLE_SECONDS),
@@ -199,7 +207,10 @@ async function run(options: Options, folder: string, signal: AbortSignal): Promi
     const ofFlood = options.flood
       ? await measureFlood({ seconds: options.floodSeconds, scale: options.scale, place, mongodProcessId: pid, say })
       : null;
-    return toResults(options, rounds, { version, others: [webhooks, ofConsole, ofNeighbours, ofFlood] });
+    const ofPacked = options.packed
+      ? await measurePacked({ ...options, seconds: options.packedSeconds, folder, say })
+      : null;
+    return toResults(options, rounds, { version, others: [webhooks, ofConsole, ofNeighbours, ofFlood, ofPacked] });
   } finally {
     for (const server of servers.values()) await server.stop();
     await mongodb.stop();
@@ -257,7 +268,7 @@ function toResults(
   const { objects } = options.size;
   const seconds = options.timing.measureMs / 1_000;
   const rounded = `Medians of ${options.rounds} rounds of ${seconds} s; ${objects.toLocaleString('en-US')} objects; `;
-  const note = `${options.console || options.neighbours || options.flood ? '' : rounded}${machine}.`;
+  const note = `${options.console || options.neighbours || options.flood || options.packed ? '' : rounded}${machine}.`;
   const table = options.workloads.length === 0 ? null : toTable(options.workloads, measurements);
   return {
     text: [table, ...others, note].filter((one) => one !== null).join('\n\n'),

@@ -19,25 +19,24 @@ export interface BlockPlan {
 const counts = new Uint8Array(WIDTH_MAX + 1);
 
 /** The width that takes the fewest bits in total. */
-export function planBlock(values: Float64Array, from: number, to: number): BlockPlan {
+export function planBlock(values: Float64Array): BlockPlan {
   counts.fill(0);
   let widest = 0;
-  for (let i = from; i < to; i++) {
+  for (let i = 0; i < values.length; i++) {
     const width = widthOf(values[i] as number);
     counts[width] = (counts[width] as number) + 1;
     if (width > widest) widest = width;
   }
-  let best = { width: widest, bits: (to - from) * widest };
-  let exceptions = 0;
+  let best = { width: widest, bits: values.length * widest };
   for (let width = widest - 1; width >= 0; width--) {
-    exceptions += counts[width + 1] as number;
     // The count of the exceptions, and for each of them its place and its upper bits.
-    let bits = (to - from) * width + 8;
+    let bits = values.length * width + 8;
     for (let wide = width + 1; wide <= widest; wide++) {
       bits += (counts[wide] as number) * 8 * (1 + Math.ceil((wide - width) / 7));
     }
     if (bits < best.bits) best = { width, bits };
-    if (exceptions === to - from) break;
+    // Nearly all are exceptions: fewer bits only make more of them.
+    else if (bits > 2 * best.bits) break;
   }
   return best;
 }

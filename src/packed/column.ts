@@ -4,7 +4,7 @@ import { ByteWriter } from './bytes.js';
 import { compress } from './compression.js';
 import { writeDoubles } from './doubles.js';
 import { writeIntegers } from './integers.js';
-import { isString, kindOf, STRING_FRAME, streamOf } from './kinds.js';
+import { isString, kindOf, STREAMS, STRING_FRAME, streamOf } from './kinds.js';
 import type { Member } from './members.js';
 import { writeTexts } from './texts.js';
 
@@ -35,9 +35,9 @@ export class Column {
     this.rows.push(index);
     this.#kinds.push(kind);
     const stream = streamOf(kind);
-    if (stream === 'numbers') this.#addNumber(row, type, start);
-    else if (stream === 'booleans') this.#booleans.push(row[start] as number);
-    else if (stream === 'texts') this.#addText(kind, row.subarray(start, end));
+    if (stream === STREAMS.numbers) this.#addNumber(row, type, start);
+    else if (stream === STREAMS.booleans) this.#booleans.push(row[start] as number);
+    else if (stream === STREAMS.texts) this.#addText(kind, row.subarray(start, end));
   }
 
   /** All values, if each of them is a number. */
@@ -57,9 +57,9 @@ export class Column {
     let boolean = 0;
     for (const [nth, row] of this.rows.entries()) {
       const stream = streamOf(this.#kinds[nth] as number);
-      if (stream === 'numbers') take(row, numbers[number++] as number);
-      else if (stream === 'booleans') take(row, this.#booleans[boolean++] as number);
-      else if (stream === 'texts') take(row, Number.NaN);
+      if (stream === STREAMS.numbers) take(row, numbers[number++] as number);
+      else if (stream === STREAMS.booleans) take(row, this.#booleans[boolean++] as number);
+      else if (stream === STREAMS.texts) take(row, Number.NaN);
     }
   }
 
@@ -78,7 +78,7 @@ export class Column {
     }
     if (this.#numberCount > 0) writeDoubles(out, this.#toNumbers(), beside);
     if (this.#booleans.length > 0) writeIntegers(out, Float64Array.from(this.#booleans));
-    for (const kind of kinds) if (streamOf(kind) === 'texts') writeTexts(out, this.textsOf(kind));
+    for (const kind of kinds) if (streamOf(kind) === STREAMS.texts) writeTexts(out, this.textsOf(kind));
     return compress(out.finish());
   }
 

@@ -8,7 +8,6 @@ import { type ByteReader, type ByteWriter, DamageError, toSigned, toUnsigned, WH
 /** The blocks are left out: all differences are zero. */
 const ALL_ZERO = 4;
 const ORDERS = 3;
-const NO_BITS: BlockPlan = { width: 0, bits: 0 };
 
 interface Block {
   readonly values: Float64Array;
@@ -75,13 +74,18 @@ function toBlocks(values: Float64Array): Block[] {
 }
 
 function toBlock(values: Float64Array): Block {
-  const signed = values.map(toUnsigned);
-  const plan = planBlock(signed, 0, signed.length);
-  if (plan.bits === 0) return { values: signed, plan: NO_BITS, least: null };
+  const signed = new Float64Array(values.length);
   let least = Number.POSITIVE_INFINITY;
-  for (const value of values) if (value < least) least = value;
-  const raised = values.map((value) => value - least);
-  const raisedPlan = planBlock(raised, 0, raised.length);
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i] as number;
+    signed[i] = toUnsigned(value);
+    if (value < least) least = value;
+  }
+  const plan = planBlock(signed);
+  if (plan.bits === 0) return { values: signed, plan, least: null };
+  const raised = new Float64Array(values.length);
+  for (let i = 0; i < values.length; i++) raised[i] = (values[i] as number) - least;
+  const raisedPlan = planBlock(raised);
   return raisedPlan.bits + LEAST_BITS < plan.bits
     ? { values: raised, plan: raisedPlan, least }
     : { values: signed, plan, least: null };

@@ -108,8 +108,11 @@ export function writeKeyValue(
 ): number {
   out.writeInt32LE(BYTES, pos);
   out[pos + 4] = SUBTYPE;
-  ids.copy(out, pos + HEADER_BYTES, nth * OWN_BYTES, (nth + 1) * OWN_BYTES);
-  object.copy(out, pos + HEADER_BYTES + OWN_BYTES);
+  const at = pos + HEADER_BYTES;
+  for (let i = 0; i < OWN_BYTES; i++) {
+    out[at + i] = ids[nth * OWN_BYTES + i] as number;
+    out[at + OWN_BYTES + i] = object[i] as number;
+  }
   return pos + KEY_VALUE_BYTES;
 }
 

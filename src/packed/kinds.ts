@@ -15,16 +15,15 @@ export const KINDS = {
 } as const;
 
 /** Where the values of a kind are. */
-export type Stream = 'numbers' | 'booleans' | 'texts' | 'none';
+export const STREAMS = { none: 0, numbers: 1, booleans: 2, texts: 3 } as const;
 
-const NONE: ReadonlySet<number> = new Set([NULL, UNDEFINED, 0x7f, 0xff]);
-const NUMERIC: ReadonlySet<number> = new Set([KINDS.NUMBER, DOUBLE, INT64]);
+/** The stream of each kind. A table, since it is asked for every value. */
+const STREAM_OF = new Uint8Array(2 ** 8).fill(STREAMS.texts);
+for (const kind of [NULL, UNDEFINED, 0x7f, 0xff]) STREAM_OF[kind] = STREAMS.none;
+for (const kind of [KINDS.NUMBER, DOUBLE, INT64]) STREAM_OF[kind] = STREAMS.numbers;
+STREAM_OF[BOOLEAN] = STREAMS.booleans;
 
-export function streamOf(kind: number): Stream {
-  if (NUMERIC.has(kind)) return 'numbers';
-  if (kind === BOOLEAN) return 'booleans';
-  return NONE.has(kind) ? 'none' : 'texts';
-}
+export const streamOf = (kind: number): number => STREAM_OF[kind] as number;
 
 /** Whether the service stores this number as an Int32. */
 export const isInt32 = (value: number): boolean => (value | 0) === value && !Object.is(value, -0);

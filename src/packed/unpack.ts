@@ -28,8 +28,17 @@ export interface FieldValues {
   readonly values: ColumnValues | KeyValues;
 }
 
+/** Packets behind each other, and where each begins. */
+export interface UnpackedRows {
+  readonly memory: Buffer;
+  readonly starts: Uint32Array;
+}
+
 /** All packets, byte for byte as they were packed, in their order. */
-export const unpack = (bucket: Bucket): Buffer[] => new BucketReader(bucket).readRows();
+export function unpack(bucket: Bucket): Buffer[] {
+  const { memory, starts } = new BucketReader(bucket).readRows();
+  return Array.from(starts, (start, nth) => memory.subarray(start, starts[nth + 1] ?? memory.length));
+}
 
 /** Throws a DamagedBucketError for a bucket that is damaged, from whatever it reads of it. */
 export class BucketReader {
@@ -37,13 +46,16 @@ export class BucketReader {
   readonly #bucket: Bucket;
   readonly #fields = new Map<string, FieldValues>();
   #shapes: Shapes | null = null;
+  /** The rows of fields that every packet has. */
+  #all: Uint32Array | null = null;
 
   constructor(bucket: Bucket) {
     this.#bucket = bucket;
     this.head = this.#guard(() => readHead(bucket));
   }
 
-  readRows(): Buffer[] {
+  /** All packets in memory of their own. */
+  readRows(): UnpackedRows {
     return this.#guard(() => this.#unpack());
   }
 
@@ -94,10 +106,18 @@ export class BucketReader {
   #rowsOf(place: number): Uint32Array {
     const { shapes, places } = this.#shapesOf();
     const has = shapes.map((shape) => shape.includes(place));
-    if (has.every(Boolean)) return Uint32Array.from(places, (_, row) => row);
+    if (has.every(Boolean)) return this.#allRows();
     const rows: number[] = [];
-    for (const [row, shape] of places.entries()) if (has[shape]) rows.push(row);
+    for (let row = 0; row < places.length; row++) if (has[places[row] as number]) rows.push(row);
     return Uint32Array.from(rows);
+  }
+
+  #allRows(): Uint32Array {
+    if (this.#all === null) {
+      this.#all = new Uint32Array(this.head.rows);
+      for (let row = 0; row < this.#all.length; row++) this.#all[row] = row;
+    }
+    return this.#all;
   }
 
   #bytesOf(place: number): Buffer {
@@ -117,20 +137,19 @@ export class BucketReader {
     return numbers?.every((number) => Number.isInteger(number) && Math.abs(number) < WHOLE_MAX) ? numbers : null;
   }
 
-  #unpack(): Buffer[] {
+  #unpack(): UnpackedRows {
     const { shapes, places } = this.#shapesOf();
     const columns = this.head.columns.map(({ name }) => this.#fieldOf(name).values);
     for (const column of columns) column.rewind();
-    const out = Buffer.allocUnsafeSlow(this.head.bytes);
-    const rows: Buffer[] = [];
+    const memory = Buffer.allocUnsafeSlow(this.head.bytes);
+    const starts = new Uint32Array(places.length);
     let pos = 0;
-    for (const place of places) {
-      const end = writeRow(out, pos, { shape: shapes[place] as Shape, columns });
-      rows.push(out.subarray(pos, end));
-      pos = end;
+    for (let row = 0; row < places.length; row++) {
+      starts[row] = pos;
+      pos = writeRow(memory, pos, { shape: shapes[places[row] as number] as Shape, columns });
     }
-    if (pos !== out.length) throw new DamageError('the packets are shorter than they were');
-    return rows;
+    if (pos !== memory.length) throw new DamageError('the packets are shorter than they were');
+    return { memory, starts };
   }
 }
 
