@@ -1,11 +1,10 @@
 /** One preparation of tasks: what they make of the states of a partition, and what is to be written. Nothing is kept until it is committed. */
-import { ObjectId } from 'mongodb';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { startTurnClock, type TurnClock } from '../live/turn-clock.js';
-import { PACKETS } from '../packets/store/query.js';
+import { LATEST_FIRST } from '../packets/store/query.js';
+import { listFound } from '../packets/store/reader.js';
 import { toJson } from '../platform/mongo/bson/json-writer.js';
-import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import type { OutputWrite } from '../processing/commit.js';
 import { partitionOf } from '../processing/processor.js';
 import { toPastId } from '../webhooks/refill.js';
@@ -156,10 +155,9 @@ async function lookBack(
   objectId: string,
   { readsLast, beforeUs }: { readsLast: boolean; beforeUs: number | null },
 ): Promise<ObjectMemory> {
-  const filter = { _oid: new ObjectId(objectId), ...(beforeUs !== null && { _ts: { $lt: beforeUs } }) };
-  const options = { sort: { time: -1, _ts: -1 }, limit: LIMITS.alarmLookBackPackets, raw: true } as const;
-  const find = () => database.db.collection(PACKETS).find(filter, options).toArray();
-  const found = (await mapDriverErrors(find, LIMITS.databaseOperationMs)) as unknown as Buffer[];
+  const before = { objectIds: [objectId], stamps: [{ below: beforeUs }], sort: LATEST_FIRST };
+  const limit = LIMITS.alarmLookBackPackets;
+  const found = await listFound(database, { ...before, limit, batchPackets: limit, fields: null });
   const memory = newMemory(readsLast);
   for (const bson of found.reverse()) {
     const packet = JSON.parse(toJson(bson).toString()) as JsonObject;

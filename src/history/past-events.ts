@@ -1,5 +1,4 @@
 /** Lists past events of objects in an interval: packets, commands and their outcomes, and changes of objects. */
-import { ObjectId } from 'mongodb';
 import type { Scope } from '../core/access.js';
 import { badRequest } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
@@ -49,13 +48,12 @@ export async function listPastEvents(database: Database, subject: PastSubject, q
   const { objectIds, isAll } = subject;
   const isEmpty = objectIds.length === 0 && !isAll;
   if (isEmpty || query.limit === 0 || query.names.size === 0) return { events: [], next: null };
-  const ids = objectIds.map((id) => new ObjectId(id));
   // Most events are packets: they usually tell where the page ends, and the rest is read only up to there.
-  const packets = await readPacketEvents(database, ids, query);
+  const packets = await readPacketEvents(database, objectIds, query);
   const left = upToEnd(query, packets);
   const others = [
-    await readTimedEvents(database, TIMED_COMMANDS, ids, left),
-    await readTimedEvents(database, TIMED_ALARMS, ids, left),
+    await readTimedEvents(database, TIMED_COMMANDS, objectIds, left),
+    await readTimedEvents(database, TIMED_ALARMS, objectIds, left),
     await readObjectEvents(database, subject, left),
   ];
   const { events, readTo } = mergeParts([packets, ...others]);
@@ -68,7 +66,7 @@ export async function listPastEvents(database: Database, subject: PastSubject, q
 async function readObjectEvents(database: Database, subject: PastSubject, query: PastQuery): Promise<PastPart> {
   if (!wants(query, 'object-update', 'object-created', 'object-removed')) return { events: [], readTo: null };
   const requested = new Set(subject.objectIds);
-  const { $gte: fromMs, $lte: toMs } = timesWithin(query);
+  const { from: fromMs, to: toMs } = timesWithin(query);
   const eventOf = (change: StreamChange) => {
     const event = toPastObjectEvent(change, requested, subject);
     return event !== null && query.names.has(event.name) ? event : null;

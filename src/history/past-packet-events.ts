@@ -1,10 +1,9 @@
 /** Past packets as events: those with measurements, and those that only report presence. */
-import { BSON, type Document, type ObjectId } from 'mongodb';
+import { BSON } from 'mongodb';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { PRESENCE_FIELDS } from '../core/packet-fields.js';
-import { PACKETS } from '../packets/store/query.js';
-import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
+import { readPackets } from '../packets/store/reader.js';
 import { hasOthers } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { toPlain } from '../platform/mongo/schema/mapping.js';
@@ -16,25 +15,31 @@ const NAMES: readonly PastEventName[] = ['object-packet', 'object-online', 'obje
 /** Reads packets until there are enough events, or until `pastPackets` packets have been read for the page. */
 export async function readPacketEvents(
   database: Database,
-  ids: readonly ObjectId[],
+  objectIds: readonly string[],
   query: PastQuery,
 ): Promise<PastPart> {
   if (!wants(query, ...NAMES)) return { events: [], readTo: null };
-  const parts = Math.ceil(ids.length / LIMITS.pastObjectsAtOnce);
+  const parts = Math.ceil(objectIds.length / LIMITS.pastObjectsAtOnce);
   const isEach = NAMES.every((name) => query.names.has(name));
   // Two at least: the first may be the one at which the previous page ended.
   const limit = isEach ? query.limit + 1 : Math.max(Math.floor(LIMITS.pastPackets / parts), 2);
-  return readInParts(ids, query, (objects, left) => readPart(database, objects, left, limit));
+  return readInParts(objectIds, query, (part, left) => readPart(database, part, left, limit));
 }
 
-async function readPart(database: Database, objects: unknown, query: PastQuery, limit: number): Promise<PastPart> {
-  const command = { find: PACKETS, filter: filterOf(objects, query), sort: { time: 1, _ts: 1 }, limit };
+async function readPart(
+  database: Database,
+  objectIds: readonly string[],
+  query: PastQuery,
+  limit: number,
+): Promise<PastPart> {
+  const start = query.after && { ...query.after, isIncluded: true };
   // Others run between the batches.
-  const batchSize = Math.min(limit, query.limit + 1, LIMITS.pastBatch);
+  const batchPackets = Math.min(limit, query.limit + 1, LIMITS.pastBatch);
+  const reading = { objectIds, time: timesWithin(query), start, limit, batchPackets, fields: null };
   const events: PastEvent[] = [];
   let read = 0;
   let last = null as PastPlace | null;
-  for await (const { documents } of rawBatches(database, { ...command, batchSize })) {
+  for await (const { documents } of readPackets(database, reading)) {
     for (const document of documents) {
       const event = toEvent(document, query);
       if (event !== null) events.push(event);
@@ -45,14 +50,6 @@ async function readPart(database: Database, objects: unknown, query: PastQuery, 
     read += documents.length;
   }
   return { events, readTo: read === limit ? last : null };
-}
-
-function filterOf(objects: unknown, query: PastQuery): Document {
-  const { after } = query;
-  const filter = { _oid: objects, time: timesWithin(query) };
-  return after === null
-    ? filter
-    : { ...filter, $or: [{ time: { $gt: after.timeMs } }, { _ts: { $gte: after.stampUs } }] };
 }
 
 /** The event of a packet; null when it is not wanted. Few of many packets may be: only those are decoded. */

@@ -1,5 +1,4 @@
 /** Reads past events of many objects, some objects at a time. */
-import type { ObjectId } from 'mongodb';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { comparePlaces, type PastEventName, type PastPlace, type PastQuery } from './past-event.js';
@@ -15,8 +14,8 @@ export interface PastPart {
   readonly readTo: PastPlace | null;
 }
 
-/** Reads the events of some objects, at most one more than the limit; `objects` is the condition of a filter. */
-export type ReadPart = (objects: unknown, query: PastQuery) => Promise<PastPart>;
+/** Reads the events of some objects, at most one more than the limit. */
+export type ReadPart = (objectIds: readonly string[], query: PastQuery) => Promise<PastPart>;
 
 const NOTHING: PastPart = { events: [], readTo: null };
 
@@ -24,12 +23,11 @@ const NOTHING: PastPart = { events: [], readTo: null };
  * Reads the events of `pastObjectsAtOnce` objects at a time. For so many, MongoDB merges the index entries of each object in their
  * order and stops at the limit; for more, it would sort everything in the interval. Each part is read only up to where the page ends.
  */
-export async function readInParts(ids: readonly ObjectId[], query: PastQuery, read: ReadPart): Promise<PastPart> {
+export async function readInParts(ids: readonly string[], query: PastQuery, read: ReadPart): Promise<PastPart> {
   let found = NOTHING;
   for (let at = 0; at < ids.length; at += LIMITS.pastObjectsAtOnce) {
     const part = ids.slice(at, at + LIMITS.pastObjectsAtOnce);
-    const objects = part.length === 1 ? part[0] : { $in: part };
-    found = mergeParts([found, await read(objects, upToEnd(query, found))], query.limit + 1);
+    found = mergeParts([found, await read(part, upToEnd(query, found))], query.limit + 1);
   }
   return found;
 }
@@ -60,10 +58,10 @@ export const isNew = (place: PastPlace, { after }: PastQuery): boolean =>
 
 export const wants = ({ names }: PastQuery, ...some: PastEventName[]): boolean => some.some((name) => names.has(name));
 
-/** The interval that is left to read, as a condition of a filter. */
-export function timesWithin({ fromMs, toMs, after }: PastQuery): { $gte: number; $lte: number } {
-  const earliestMs = Math.max(fromMs ?? -LIMITS.timeMaxMs, after?.timeMs ?? -LIMITS.timeMaxMs);
-  return { $gte: earliestMs, $lte: toMs ?? LIMITS.timeMaxMs };
+/** The interval that is left to read, both ends included. */
+export function timesWithin({ fromMs, toMs, after }: PastQuery): { readonly from: number; readonly to: number } {
+  const from = Math.max(fromMs ?? -LIMITS.timeMaxMs, after?.timeMs ?? -LIMITS.timeMaxMs);
+  return { from, to: toMs ?? LIMITS.timeMaxMs };
 }
 
 export function toPastEvent(name: PastEventName, data: JsonObject, place: PastPlace, position?: string): PastEvent {

@@ -47,13 +47,13 @@ export const TIMED_ALARMS: TimedStore = {
 export async function readTimedEvents(
   database: Database,
   timed: TimedStore,
-  ids: readonly ObjectId[],
+  objectIds: readonly string[],
   query: PastQuery,
 ): Promise<PastPart> {
   const wanted = [...timed.times].filter(([, name]) => query.names.has(name));
   const read = ([path, name]: [string, PastEventName]): Promise<PastPart> =>
-    readInParts(ids, query, async (objects, left) => {
-      const found = await findByTime(database, { timed, path, objects }, left);
+    readInParts(objectIds, query, async (part, left) => {
+      const found = await findByTime(database, { timed, path, objectIds: part }, left);
       return { events: found.map((document) => toEvent(timed, { path, name }, document)), readTo: null };
     });
   return mergeParts(await Promise.all(wanted.map(read)));
@@ -61,12 +61,18 @@ export async function readTimedEvents(
 
 function findByTime(
   database: Database,
-  { timed, path, objects }: { readonly timed: TimedStore; readonly path: string; readonly objects: unknown },
+  {
+    timed,
+    path,
+    objectIds,
+  }: { readonly timed: TimedStore; readonly path: string; readonly objectIds: readonly string[] },
   query: PastQuery,
 ): Promise<Document[]> {
+  const { from, to } = timesWithin(query);
+  const ids = objectIds.map((id) => new ObjectId(id));
   const filter = {
-    object: objects,
-    [path]: timesWithin(query),
+    object: ids.length === 1 ? ids[0] : { $in: ids },
+    [path]: { $gte: from, $lte: to },
     ...afterFilter(timed, path, query),
   } as Filter<Document>;
   const sort = { [path]: 1, _id: 1 } as const;

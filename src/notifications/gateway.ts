@@ -1,20 +1,18 @@
 /** Gateways: the objects through which others send. While one is offline, the silence of the others tells nothing new. */
-import { type Document, ObjectId } from 'mongodb';
+import { BSONType, type Document, ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
-import { PACKETS } from '../packets/store/query.js';
+import { LATEST_FIRST } from '../packets/store/query.js';
+import { findFirstPacket } from '../packets/store/reader.js';
+import { findField } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { type Notice, removeNotice, storeWaiting } from './notices.js';
 
 /** Whether the latest packet of the object says that it is offline. Throws 503. */
-async function isOffline({ db }: Database, objectId: string): Promise<boolean> {
-  const options = { sort: { time: -1, _ts: -1 }, projection: { online: 1 } } as const;
-  const latest = await mapDriverErrors(() =>
-    db
-      .collection(PACKETS)
-      .findOne({ _oid: new ObjectId(objectId) }, { ...options, maxTimeMS: LIMITS.databaseOperationMs }),
-  );
-  return latest?.online === false;
+async function isOffline(database: Database, objectId: string): Promise<boolean> {
+  const reading = { objectIds: [objectId], sort: LATEST_FIRST, fields: ['online'] };
+  const latest = await findFirstPacket(database, reading);
+  return latest !== null && findField(latest, 'online', BSONType.bool)?.[0] === 0;
 }
 
 /** Whether nobody is told now, because of the gateway; the alarm shows that. Throws 503. */

@@ -2,13 +2,12 @@
  * The interval of packets for requests without bounds. It is not decided by a packet of a clock that was wrong: earlier by years
  * (docs/reference/times.md), or further ahead than it may be.
  */
-import { type Document, ObjectId } from 'mongodb';
 import { DAY_MS } from '../core/units.js';
 import { readNumber } from '../platform/mongo/bson/numbers.js';
-import { readFirst } from '../platform/mongo/bson/raw-cursor.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findBounds } from './ahead.js';
-import { PACKETS } from './store/query.js';
+import { LATEST_FIRST, type Range } from './store/query.js';
+import { findFirstPacket } from './store/reader.js';
 
 /** Packets that arrive later than this after their time, and are further than this before all others, are of a wrong clock. */
 const LONG_AGO_MS = 366 * DAY_MS;
@@ -50,15 +49,10 @@ interface End {
 async function readEnd(
   database: Database,
   objectId: string,
-  { time, isLast }: { time?: Document; isLast: boolean },
+  { time, isLast }: { time?: Range; isLast: boolean },
 ): Promise<End | null> {
-  const direction = isLast ? -1 : 1;
-  const found = await readFirst(database, {
-    find: PACKETS,
-    filter: { _oid: new ObjectId(objectId), ...(time !== undefined && { time }) },
-    sort: { time: direction, _ts: direction },
-    projection: { time: 1, _ts: 1 },
-  });
+  const sort = isLast ? LATEST_FIRST : null;
+  const found = await findFirstPacket(database, { objectIds: [objectId], time, sort, fields: ['time', '_ts'] });
   if (found === null) return null;
   return { timeMs: readNumber(found, 0, 'time'), arrivedMs: readNumber(found, 0, '_ts') / 1_000 };
 }
@@ -68,7 +62,7 @@ async function findLast(database: Database, objectId: string): Promise<number | 
   if (last === null) return null;
   const boundMs = (await findBounds(database, new Map([[objectId, last.timeMs]]))).get(objectId);
   if (boundMs === undefined) return last.timeMs;
-  return (await readEnd(database, objectId, { time: { $lte: boundMs }, isLast: true }))?.timeMs ?? null;
+  return (await readEnd(database, objectId, { time: { to: boundMs }, isLast: true }))?.timeMs ?? null;
 }
 
 /** The first packet that is not of a wrong clock, if it is not later than `toMs`; else the first of all. */
@@ -87,9 +81,9 @@ async function findAfterGap(database: Database, objectId: string, sinceMs: numbe
   let lastMs = sinceMs;
   for (;;) {
     // Few steps, also in a long history: each is as long as a gap.
-    const near = await readEnd(database, objectId, { time: { $lte: lastMs + LONG_AGO_MS }, isLast: true });
+    const near = await readEnd(database, objectId, { time: { to: lastMs + LONG_AGO_MS }, isLast: true });
     if (near === null || near.timeMs <= lastMs) break;
     lastMs = near.timeMs;
   }
-  return readEnd(database, objectId, { time: { $gt: lastMs }, isLast: false });
+  return readEnd(database, objectId, { time: { above: lastMs }, isLast: false });
 }

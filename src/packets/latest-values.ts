@@ -1,15 +1,13 @@
 /** The last known value of each parameter of objects, with its time: a packet rarely holds all of them. */
-import { ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
-import { distinctPaths } from '../core/list.js';
 import { eachMember, nameAt } from '../platform/mongo/bson/members.js';
 import { readNumber } from '../platform/mongo/bson/numbers.js';
-import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import { BSON_TYPES, findValue, valueEnd } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findBounds } from './ahead.js';
 import { findFarBackMs } from './look-back.js';
-import { PACKETS } from './store/query.js';
+import { LATEST_FIRST } from './store/query.js';
+import { readPackets } from './store/reader.js';
 
 const { DOCUMENT, DOUBLE, INT32, INT64, NULL, UNDEFINED } = BSON_TYPES;
 /** The fields of packets that are no values. */
@@ -74,16 +72,16 @@ async function readValues(
   { objectId, paths, names, values }: Reading,
   { boundMs, limit }: Search,
 ): Promise<number | null> {
-  const command = {
-    find: PACKETS,
-    filter: { _oid: new ObjectId(objectId), ...(boundMs !== null && { time: { $lte: boundMs } }) },
-    sort: { time: -1, _ts: -1 },
+  const reading = {
+    objectIds: [objectId],
+    time: { to: boundMs },
+    sort: LATEST_FIRST,
     limit,
-    batchSize: LIMITS.latestBatchPackets,
-    ...(paths !== null && { projection: projectionOf(paths) }),
+    batchPackets: LIMITS.latestBatchPackets,
+    fields: paths && ['time', ...paths],
   };
   let isFirst = boundMs === null;
-  for await (const { documents } of rawBatches(database, command)) {
+  for await (const { documents } of readPackets(database, reading)) {
     const [latest] = documents;
     if (isFirst && latest !== undefined) {
       const bounds = await findBounds(database, new Map([[objectId, readNumber(latest, 0, 'time')]]));
@@ -141,9 +139,6 @@ class FirstValues {
     this.#hasMore = true;
   }
 }
-
-const projectionOf = (paths: readonly string[]): object =>
-  Object.fromEntries(distinctPaths(['_id', 'time', ...paths]).map((path) => [path, 1]));
 
 function takeAll(values: FirstValues, packet: Buffer): void {
   eachMember(packet, 0, (type, nameStart, nameEnd, valueStart) => {

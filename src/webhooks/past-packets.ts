@@ -4,7 +4,8 @@ import { type AccessFields, audienceOf, type Scope } from '../core/access.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
-import { PACKETS } from '../packets/store/query.js';
+import { FIRST_STORED, type PlaceInOrder } from '../packets/store/query.js';
+import { listFound, readPackets } from '../packets/store/reader.js';
 import { toJson } from '../platform/mongo/bson/json-writer.js';
 import { readNumber } from '../platform/mongo/bson/numbers.js';
 import { readObjectId, readShownId } from '../platform/mongo/bson/reader.js';
@@ -59,49 +60,40 @@ export interface StoredInterval {
 
 /** The packets of these objects that were stored in the interval, in the order in which they came, batch by batch. */
 export async function* readStoredPackets(
-  { db }: Database,
+  database: Database,
   objectIds: readonly string[],
   { fromMs, toMs }: StoredInterval,
 ): AsyncGenerator<PastPacket[]> {
-  const filter = {
-    _oid: { $in: objectIds.map((id) => new ObjectId(id)) },
+  const reading = {
+    objectIds,
     // No index has the stamp first: the time of the devices bounds how much of it is read.
-    time: { $gte: fromMs - LIMITS.refillLateMs },
-    _ts: { $gte: fromMs * 1_000, $lte: toMs * 1_000 },
+    time: { from: fromMs - LIMITS.refillLateMs },
+    stamps: [{ from: fromMs * 1_000, to: toMs * 1_000 }],
+    sort: FIRST_STORED,
+    batchPackets: LIMITS.historyPage,
+    fields: null,
   };
-  const options = { sort: { _ts: 1 }, batchSize: LIMITS.historyPage, raw: true, allowDiskUse: true } as const;
-  const cursor = db.collection(PACKETS).find(filter, options);
-  try {
-    while (await mapDriverErrors(() => cursor.hasNext(), null)) {
-      yield (cursor.readBufferedDocuments() as unknown as Buffer[]).map(toPacket);
-    }
-  } finally {
-    await cursor.close();
+  for await (const { documents } of readPackets(database, reading, { withinMs: null })) {
+    if (documents.length > 0) yield documents.map(toPacket);
   }
 }
 
 /** The place of a packet among those of its object. */
-export interface PacketPlace {
+export interface PacketPlace extends PlaceInOrder {
   readonly id: string;
-  readonly timeMs: number;
-  readonly stampUs: number;
 }
 
 /** The next packets of an object by their time, from a place on: the one at the place comes again. */
 export async function listPastPackets(
-  { db }: Database,
+  database: Database,
   objectId: string,
   { fromMs, toMs, place }: { fromMs: number; toMs: number; place: PacketPlace | null },
 ): Promise<PastPacket[]> {
-  const after = place === null ? {} : { $or: [{ time: { $gt: place.timeMs } }, { _ts: { $gte: place.stampUs } }] };
-  const time = { $gte: Math.max(fromMs, place?.timeMs ?? fromMs), $lte: toMs };
-  const options = { sort: { time: 1, _ts: 1 }, limit: LIMITS.historyPage, raw: true } as const;
-  const find = () =>
-    db
-      .collection(PACKETS)
-      .find({ _oid: new ObjectId(objectId), time, ...after }, options)
-      .toArray();
-  return ((await mapDriverErrors(find, LIMITS.databaseOperationMs)) as unknown as Buffer[]).map(toPacket);
+  const interval = { objectIds: [objectId], time: { from: fromMs, to: toMs } };
+  const start = place && { ...place, isIncluded: true };
+  const limit = LIMITS.historyPage;
+  const reading = { ...interval, start, limit, batchPackets: limit, fields: null };
+  return (await listFound(database, reading)).map(toPacket);
 }
 
 function toPacket(bson: Buffer): PastPacket {

@@ -58,6 +58,8 @@ export interface PacketReading extends PacketQuery {
 }
 
 export const LATEST_FIRST: Page['sort'] = { path: 'time', descending: true };
+/** In the order in which they were stored, which no index has. */
+export const FIRST_STORED: Page['sort'] = { path: '_ts', descending: false };
 
 export function toFind({ fields, sort = null, skip, limit, batchPackets, ...query }: PacketReading): Document {
   const filter = toFilter(query, sort?.descending ?? false);
@@ -76,7 +78,7 @@ export function toFilter(
   const conditions: Filter<Document>[] = [{ _oid: toOperand(objectIds) }];
   if (selection) conditions.push(...selected(objectIds, selection));
   if (time) conditions.push(...within('time', time));
-  if (stamps) conditions.push({ $or: stamps.flatMap((range) => within('_ts', range)) });
+  if (stamps) conditions.push(...withinAny('_ts', stamps));
   if (start) conditions.push(fromStart(start, isDescending));
   return { $and: conditions };
 }
@@ -91,7 +93,7 @@ function toSort(sort: NonNullable<Page['sort']> | null): Document {
   return { time: direction, _ts: direction };
 }
 
-export function toOperand(objectIds: readonly string[]): unknown {
+function toOperand(objectIds: readonly string[]): unknown {
   const [first, ...others] = objectIds.map((id) => new ObjectId(id));
   return others.length === 0 && first !== undefined ? first : { $in: [first, ...others] };
 }
@@ -104,6 +106,14 @@ function within(field: string, { from, above, to, below }: Range): Filter<Docume
   if (to != null) bounds.$lte = to;
   if (below != null) bounds.$lt = below;
   return Object.keys(bounds).length === 0 ? [] : [{ [field]: bounds }];
+}
+
+function withinAny(field: string, ranges: readonly Range[]): Filter<Document>[] {
+  const bounded = ranges.map((range) => within(field, range));
+  // One of them has no bounds.
+  if (bounded.some((conditions) => conditions.length === 0)) return [];
+  const conditions = bounded.flat();
+  return conditions.length === 1 ? conditions : [{ $or: conditions }];
 }
 
 /** In a form by which the database finds the first packet in the index. */

@@ -27,6 +27,13 @@ export const readPackets = (
   options?: BatchOptions,
 ): AsyncGenerator<DocumentBatch> => rawBatches(database, toFind(reading), options);
 
+/** The packets of the query, where there are few. */
+export async function listFound(database: Database, reading: PacketReading & { limit: number }): Promise<Buffer[]> {
+  const found: Buffer[] = [];
+  for await (const { documents } of readPackets(database, reading)) found.push(...documents);
+  return found;
+}
+
 /** The first packet of the query in its order. */
 export const findFirstPacket = (database: Database, reading: PacketReading): Promise<Buffer | null> =>
   readFirst(database, toFind(reading));

@@ -8,8 +8,8 @@ import { runRawCommand } from '../driver/raw-command.js';
 import { cursorIn, type DocumentBatch, readBatch } from './document-batch.js';
 
 export interface BatchOptions {
-  /** A batch that takes longer is a 503. */
-  readonly withinMs?: number;
+  /** A batch that takes longer is a 503; null for no limit but that of the connection. */
+  readonly withinMs?: number | null;
   /** Runs the read of one batch, possibly after waiting in a queue. */
   readonly schedule?: <T>(read: (reader: Database) => Promise<T>) => Promise<T>;
   /** Whether the next batch is read while the caller works on the last one: two are then in memory. */
@@ -33,7 +33,7 @@ export async function* rawBatches(
   let ahead: Promise<DocumentBatch> | null = null;
   let hasFailed = false;
   try {
-    batch = await read(Object.assign({}, command, { maxTimeMS: withinMs }));
+    batch = await read(Object.assign({}, command, withinMs === null ? {} : { maxTimeMS: withinMs }));
     for (;;) {
       ahead = readsAhead && batch.cursorId !== 0n ? readNext(batch) : null;
       // Its error is thrown when it is awaited.
@@ -66,7 +66,7 @@ const collectionIn = (namespace: string): string => namespace.slice(namespace.in
 export async function readRawBatch(
   database: Database,
   command: Document,
-  { withinMs, session }: { withinMs: number; session?: ClientSession },
+  { withinMs, session }: { withinMs: number | null; session?: ClientSession },
 ): Promise<DocumentBatch> {
   const run = () => mapDriverErrors(() => runRawCommand(database.db, command, session), withinMs);
   const reply = session === undefined ? await run() : await runCancellable(database, session, run);
