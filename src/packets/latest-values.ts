@@ -5,7 +5,7 @@ import { readNumber } from '../platform/mongo/bson/numbers.js';
 import { BSON_TYPES, findValue, valueEnd } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findBounds } from './ahead.js';
-import { findFarBackMs } from './look-back.js';
+import { findFarBackMs } from './far-back.js';
 import { LATEST_FIRST } from './store/query.js';
 import { readPackets } from './store/reader.js';
 

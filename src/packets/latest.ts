@@ -2,27 +2,26 @@
  * An object's `state` is its last packet with data, with `online` from its latest packet. It is computed when it is read, so that
  * it is never older than an acknowledged packet.
  */
-import { type Binary, BSON, BSONType, type Document, ObjectId } from 'mongodb';
+import { type Binary, BSON, BSONType } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
-import { distinctPaths } from '../core/list.js';
-import { PACKET_FIELDS, PRESENCE_FIELDS } from '../core/packet-fields.js';
+import { PRESENCE_FIELDS } from '../core/packet-fields.js';
 import { builtInStore } from '../core/stores.js';
 import { readNumber } from '../platform/mongo/bson/numbers.js';
-import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
-import { readFirst } from '../platform/mongo/bson/raw-cursor.js';
 import { findField, hasOthers, readObjectId } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { projectionOf, toEntity } from '../platform/mongo/schema/mapping.js';
 import { type BoundedObjects, type Bounds, findBounds, groupByBound, NO_BOUNDS } from './ahead.js';
-import { FOUND, findFarBackMs, holdsData, lookBack } from './look-back.js';
+import { findFarBackMs } from './far-back.js';
 import type { Packet } from './packet.js';
-import { PACKET_LAYOUT, PACKETS } from './store/query.js';
-
-const OBJECTS = 'objects';
-/** Members of intermediate results beside the latest packet of an object: facts about it. */
-const TIME = '_time';
-const ONLINE = '_online';
-const HAS_DATA = '_hasData';
+import {
+  type LatestPacket,
+  readLatest,
+  readLatestData,
+  readObjectsWithLatest,
+  toLatest,
+} from './store/latest-packets.js';
+import { LATEST_FIRST, PACKET_LAYOUT } from './store/query.js';
+import { findFirstPacket } from './store/reader.js';
 
 /** An object and its state as they are stored. */
 export interface ObjectWithState {
@@ -45,39 +44,20 @@ async function findAllWithState(
   database: Database,
   objectIds: readonly string[],
 ): Promise<Map<string, ObjectWithState>> {
-  const ids = objectIds.map((id) => new ObjectId(id));
-  const projection = projectionOf(builtInStore(OBJECTS), null);
-  const pipeline: Document[] = [
-    { $match: { _id: { $in: ids } } },
-    ...(projection === undefined ? [] : [{ $project: projection }]),
-    { $unionWith: { coll: PACKETS, pipeline: latestOfEach(ids) } },
-  ];
-  const command = { aggregate: OBJECTS, pipeline, cursor: { batchSize: 2 * ids.length + 1 } };
+  const projection = projectionOf(builtInStore('objects'), null);
+  const reading = { projection, withinMs: LIMITS.databaseAnswerMs };
   const objects = new Map<string, Uint8Array>();
   const latest = new Latest();
-  for await (const { documents } of rawBatches(database, command, { withinMs: LIMITS.databaseAnswerMs })) {
-    for (const document of documents)
-      if (!latest.addResult(document)) objects.set(readObjectId(document) ?? '', document);
+  for await (const { documents } of readObjectsWithLatest(database, objectIds, reading)) {
+    for (const document of documents) {
+      const found = toLatest(document);
+      if (found === null) objects.set(readObjectId(document) ?? '', document);
+      else latest.add(found);
+    }
   }
   await leaveOutAhead(database, latest, null);
   const states = await withData(database, latest, null);
   return new Map([...objects].map(([id, stored]) => [id, { stored, state: states.get(id) ?? null }]));
-}
-
-/** Finds the packet of each object with the greatest `time`, then `_ts`, reading one index key per object. */
-function latestOfEach(ids: readonly ObjectId[]): Document[] {
-  return [
-    { $match: { _oid: { $in: ids } } },
-    { $sort: { _oid: 1, time: 1, _ts: 1 } },
-    { $group: { _id: '$_oid', [FOUND]: { $last: '$$ROOT' } } },
-  ];
-}
-
-/** What a query found out about a packet. */
-interface KnownFacts {
-  readonly hasData: boolean;
-  readonly online: Buffer | null;
-  readonly timeMs: number;
 }
 
 /** Collects latest packets. A class for speed: every read of an object creates one (docs/development.md). */
@@ -89,23 +69,11 @@ class Latest {
   /** For objects with packets ahead of time. */
   bounds: Bounds = NO_BOUNDS;
 
-  /** Adds a result of a query; returns false when it holds no packet. */
-  addResult(document: Buffer): boolean {
-    const packet = findField(document, FOUND, BSONType.object);
-    if (packet === null) return false;
-    // For a projected packet, the query computed these from all of its fields.
-    const hasData = findField(document, HAS_DATA, BSONType.bool);
-    const online = findField(document, ONLINE, BSONType.bool);
-    const timeMs = readNumber(document, 0, TIME);
-    this.add(readObjectId(document) ?? '', packet, hasData && { hasData: hasData[0] === 1, online, timeMs });
-    return true;
-  }
-
-  add(objectId: string, packet: Buffer, known: KnownFacts | null = null): void {
+  add({ objectId, packet, facts }: LatestPacket): void {
     this.packets.set(objectId, packet);
-    this.timesMs.set(objectId, known?.timeMs ?? readNumber(packet, 0, 'time'));
-    if (known?.hasData ?? hasOthers(packet, PRESENCE_FIELDS)) return;
-    const online = known?.online ?? findField(packet, 'online', BSONType.bool);
+    this.timesMs.set(objectId, facts?.timeMs ?? readNumber(packet, 0, 'time'));
+    if (facts?.hasData ?? hasOthers(packet, PRESENCE_FIELDS)) return;
+    const online = facts?.online ?? findField(packet, 'online', BSONType.bool);
     this.online.set(objectId, online?.[0] !== 0);
   }
 }
@@ -113,13 +81,11 @@ class Latest {
 /** Replaces packets that are further ahead than they may be by the latest ones before them. */
 async function leaveOutAhead(database: Database, latest: Latest, paths: readonly string[] | null): Promise<void> {
   latest.bounds = await findBounds(database, latest.timesMs);
-  for (const group of groupByBound([...latest.bounds.keys()], latest.bounds)) {
-    for (const id of group.ids) for (const found of [latest.packets, latest.online]) found.delete(id);
-    const command = lookBack(group, [{ $limit: 1 }]);
-    if (paths !== null) command.pipeline.push(factsAnd(paths));
-    const bound = { withinMs: withinMs(group.ids.length) };
-    for await (const { documents } of rawBatches(database, command, bound)) {
-      for (const document of documents) latest.addResult(document);
+  for (const { ids, boundMs } of groupByBound([...latest.bounds.keys()], latest.bounds)) {
+    for (const id of ids) for (const found of [latest.packets, latest.online]) found.delete(id);
+    const reading = { objectIds: ids, boundMs, fields: paths };
+    for await (const found of readLatest(database, reading, { withinMs: withinMs(ids.length) })) {
+      for (const one of found) latest.add(one);
     }
   }
 }
@@ -156,34 +122,13 @@ async function findData(
     for (const search of [...usual, ...farBack]) {
       const left = ids.filter((id) => !found.has(id));
       if (left.length === 0) break;
-      const command = lookBack({ ids: left, boundMs: search.boundMs }, dataSearch(search.limit, paths));
-      for await (const { documents } of rawBatches(database, command, { withinMs: withinMs(left.length) })) {
-        for (const document of documents) {
-          const packet = findField(document, FOUND, BSONType.object);
-          if (packet !== null) found.set(readObjectId(document) ?? '', packet);
-        }
+      const reading = { objectIds: left, boundMs: search.boundMs, fields: paths, among: search.limit };
+      for await (const some of readLatestData(database, reading, { withinMs: withinMs(left.length) })) {
+        for (const { objectId, packet } of some) found.set(objectId, packet);
       }
     }
   }
   return found;
-}
-
-const dataSearch = (limit: number, paths: readonly string[] | null): Document[] => [
-  { $limit: limit },
-  // Nearly all that has no data is found by the number of its fields, in a quarter of the time.
-  { $match: { $expr: { $gt: [{ $size: { $objectToArray: '$$ROOT' } }, PACKET_FIELDS.length] } } },
-  { $match: { $expr: holdsData('$$ROOT') } },
-  { $limit: 1 },
-  ...(paths === null
-    ? []
-    : [{ $project: Object.fromEntries(distinctPaths(['_id', ...paths]).map((path) => [path, 1])) }]),
-];
-
-/** A stage that restricts the packets of results to these paths, and adds what is needed of all others. */
-function factsAnd(paths: readonly string[]): Document {
-  const shown = distinctPaths(['_id', ...paths]).map((path) => [`${FOUND}.${path}`, 1]);
-  const facts = { [TIME]: `$${FOUND}.time`, [ONLINE]: `$${FOUND}.online`, [HAS_DATA]: holdsData(`$${FOUND}`) };
-  return { $project: Object.assign(Object.fromEntries(shown), facts) };
 }
 
 const withinMs = (objects: number): number =>
@@ -198,19 +143,15 @@ async function findLatest(
   const latest = new Latest();
   const [first, ...others] = objectIds;
   if (first === undefined) return latest;
-  // For one object, a find costs the database half as much as an aggregation.
   if (others.length === 0 && paths === null) {
-    const filter = { _oid: new ObjectId(first) };
-    const packet = await readFirst(database, { find: PACKETS, filter, sort: { time: -1, _ts: -1 } });
-    if (packet !== null) latest.add(first, packet);
-    await leaveOutAhead(database, latest, paths);
-    return latest;
-  }
-  const pipeline = latestOfEach(objectIds.map((id) => new ObjectId(id)));
-  if (paths !== null) pipeline.push(factsAnd(paths));
-  const command = { aggregate: PACKETS, pipeline, cursor: { batchSize: objectIds.length + 1 } };
-  for await (const { documents } of rawBatches(database, command, { withinMs: withinMs(objectIds.length) })) {
-    for (const document of documents) latest.addResult(document);
+    // For one object, this costs the database half as much.
+    const packet = await findFirstPacket(database, { objectIds, sort: LATEST_FIRST, fields: null });
+    if (packet !== null) latest.add({ objectId: first, packet, facts: null });
+  } else {
+    const reading = { objectIds, boundMs: null, fields: paths };
+    for await (const found of readLatest(database, reading, { withinMs: withinMs(objectIds.length) })) {
+      for (const one of found) latest.add(one);
+    }
   }
   await leaveOutAhead(database, latest, paths);
   return latest;

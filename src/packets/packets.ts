@@ -1,23 +1,19 @@
 /** Reads packets of objects, by interval or one by one, and removes them. */
 
-import { type Document, type Filter, ObjectId } from 'mongodb';
 import { isId } from '../core/entity.js';
 import { notFound } from '../core/errors.js';
-import { LIMITS } from '../core/limits.js';
 import { costOf, type Page, type Selection } from '../core/list.js';
-import { clock } from '../platform/clock.js';
 import { createBufferPool } from '../platform/mongo/bson/buffer-pool.js';
 import { toJson } from '../platform/mongo/bson/json-writer.js';
 import { readNumber } from '../platform/mongo/bson/numbers.js';
 import { EMPTY_PAGE, type JsonPage, readPage, summarize } from '../platform/mongo/bson/raw-cursor.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
 import { forgetRefused } from './refused-packets.js';
-import { markRemoval } from './removal-marks.js';
-import { findRemovedPlace, keepPlaces } from './removed-places.js';
-import { LATEST_FIRST, PACKETS, type PacketQuery, type PlaceInOrder } from './store/query.js';
+import { LATEST_FIRST, type PacketQuery, type PlaceInOrder } from './store/query.js';
 import { countPackets, findFirstPacket, findNamedPacket, findNamedPackets, readPackets } from './store/reader.js';
+import { removePacketsWhere } from './store/removal.js';
+import { findRemovedPlace } from './store/removed-places.js';
 
 /** The orders that the index of an object's packets provides. */
 const INDEXED = { sort: 'time', time: true };
@@ -84,41 +80,4 @@ async function findPlaceOf(database: Database, objectId: string, packetId: strin
 export async function removePackets(database: Database, objectId: string): Promise<void> {
   await forgetRefused(database, objectId);
   await removePacketsWhere(database, { objectId });
-}
-
-export interface PacketRemoval {
-  readonly objectId: string;
-  /** Which of the object's packets are removed; all by default. */
-  readonly filter?: Filter<Document>;
-  /** Ends the removal early. */
-  readonly signal?: AbortSignal;
-  /** Whether clients can still continue after the removed packets. */
-  readonly keepsPlaces?: boolean;
-}
-
-/**
- * Removes packets in short steps, with pauses as long as the steps, to keep the load on the database low. Returns their number.
- */
-export async function removePacketsWhere(
-  database: Database,
-  { objectId, filter = {}, signal, keepsPlaces = false }: PacketRemoval,
-): Promise<number> {
-  const packets = database.db.collection(PACKETS);
-  const options = { projection: { time: 1 }, limit: LIMITS.packetsPerRemoval };
-  const found = { ...filter, _oid: new ObjectId(objectId) };
-  for (let removed = 0; ; ) {
-    const startMs = clock.steadyMs();
-    const some = await mapDriverErrors(() => packets.find(found, options).toArray());
-    if (some.length === 0) return removed;
-    const these = { _id: { $in: some.map(({ _id }) => _id) } };
-    await markRemoval(
-      database,
-      objectId,
-      some.map(({ time }) => time),
-    );
-    if (keepsPlaces) await keepPlaces(database, PACKETS, these);
-    removed += (await mapDriverErrors(() => packets.deleteMany(these))).deletedCount;
-    if (some.length < options.limit || signal?.aborted) return removed;
-    await clock.wait(clock.steadyMs() - startMs, { signal }).catch(() => undefined);
-  }
 }

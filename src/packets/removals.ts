@@ -3,15 +3,16 @@
  * requests round-robin, so that a long one blocks no other, and continues those of an instance that stopped.
  */
 
-import { type Document, type Filter, MongoServerError, ObjectId } from 'mongodb';
+import { ObjectId } from 'mongodb';
 import { tooManyRequests, unavailable } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
-import { removePacketsWhere } from './packets.js';
-import { PACKETS } from './store/query.js';
+import type { PacketQuery } from './store/query.js';
+import { countPackets, findStampRange, type StampRange } from './store/reader.js';
+import { removePacketsWhere } from './store/removal.js';
 
 /** The packets of an object between two times, both included, that arrived until `stampUs`, or are in `ahead`. */
 export interface PacketInterval {
@@ -21,11 +22,6 @@ export interface PacketInterval {
   readonly stampUs: number;
   /** The stamps, both included, of packets that arrived before while a server's clock was ahead. */
   readonly ahead: StampRange | null;
-}
-
-export interface StampRange {
-  readonly fromUs: number;
-  readonly toUs: number;
 }
 
 /** The caller, for the security event. */
@@ -62,50 +58,26 @@ export interface Removals {
 }
 
 /** Counts the packets that a removal would remove. */
-export async function countInterval({ db }: Database, interval: PacketInterval): Promise<number> {
-  const options = { maxTimeMS: LIMITS.databaseOperationMs };
-  const count = () => db.collection(PACKETS).countDocuments(toFilter(interval), options);
-  return mapDriverErrors(count, LIMITS.databaseOperationMs);
-}
+export const countInterval = (database: Database, interval: PacketInterval): Promise<number> =>
+  countPackets(database, { objectIds: [interval.objectId], ...toRanges(interval) });
 
-function toFilter({ stampUs, ahead, ...interval }: PacketInterval): Filter<Document> {
-  const arrived = { _ts: { $lte: stampUs } };
-  if (ahead == null) return { ...withinTimes(interval), ...arrived };
-  return { ...withinTimes(interval), $or: [arrived, { _ts: { $gte: ahead.fromUs, $lte: ahead.toUs } }] };
-}
-
-function withinTimes({
-  objectId,
-  fromMs,
-  toMs,
-}: Pick<PacketInterval, 'objectId' | 'fromMs' | 'toMs'>): Filter<Document> {
-  const time = { ...(fromMs !== null && { $gte: fromMs }), ...(toMs !== null && { $lte: toMs }) };
-  return { _oid: new ObjectId(objectId), time };
+function toRanges({ fromMs, toMs, stampUs, ahead }: PacketInterval): Pick<PacketQuery, 'time' | 'stamps'> {
+  const stamps = [{ to: stampUs }, ...(ahead == null ? [] : [{ from: ahead.fromUs, to: ahead.toUs }])];
+  return { time: { from: fromMs, to: toMs }, stamps };
 }
 
 /**
  * The stamps of packets in the interval that are stored already, and yet are later than any that could arrive while they are looked for:
  * the clock of the server that stored them has gone back since. Null if there are none, or if that takes too long to find.
  */
-export async function findAhead({ db }: Database, interval: Omit<PacketInterval, 'ahead'>): Promise<StampRange | null> {
-  const later = { ...withinTimes(interval), _ts: { $gt: interval.stampUs + 2 * LIMITS.removalAheadMs * 1_000 } };
-  // By keys of the index alone.
-  const group = { _id: null, fromUs: { $min: '$_ts' }, toUs: { $max: '$_ts' } };
-  const options = { maxTimeMS: LIMITS.removalAheadMs };
-  const find = () =>
-    db
-      .collection(PACKETS)
-      .aggregate([{ $match: later }, { $group: group }], options)
-      .toArray()
-      .catch((error) => {
-        if (error instanceof MongoServerError && error.code === MAX_TIME_EXPIRED) return [];
-        throw error;
-      });
-  const [found] = await mapDriverErrors(find);
-  return found === undefined ? null : { fromUs: found.fromUs, toUs: found.toUs };
+export function findAhead(
+  database: Database,
+  { objectId, fromMs, toMs, stampUs }: Omit<PacketInterval, 'ahead'>,
+): Promise<StampRange | null> {
+  const stamps = [{ above: stampUs + 2 * LIMITS.removalAheadMs * 1_000 }];
+  const later = { objectIds: [objectId], time: { from: fromMs, to: toMs }, stamps };
+  return findStampRange(database, later, LIMITS.removalAheadMs);
 }
-
-const MAX_TIME_EXPIRED = 50;
 
 /** The interval as security events name it. */
 export function toFields({ fromMs, toMs }: Pick<PacketInterval, 'fromMs' | 'toMs'>): string[] {
@@ -208,7 +180,7 @@ async function work({ database, onRemoved }: RemovalOptions, stored: Stored, sig
   const timeSlice = AbortSignal.any([signal, AbortSignal.timeout(LIMITS.removalTurnMs)]);
   const removed = await removePacketsWhere(database, {
     objectId: removal.objectId,
-    filter: toFilter(removal),
+    ...toRanges(removal),
     signal: timeSlice,
     keepsPlaces: true,
   });

@@ -4,7 +4,6 @@
  * the packet of its state are kept whatever their age.
  */
 
-import type { Binary, ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import { DAY_MS } from '../core/units.js';
 import { clock } from '../platform/clock.js';
@@ -12,8 +11,7 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
 import { findKept } from './latest.js';
-import { removePacketsWhere } from './packets.js';
-import { PACKETS } from './store/query.js';
+import { type OldestPacket, readOldest, removePacketsWhere } from './store/removal.js';
 
 export interface SweeperOptions {
   readonly database: Database;
@@ -72,7 +70,7 @@ export function createSweeper({ database, retentionDays, now }: Omit<SweeperOpti
       const swept = { expired: 0, orphaned: 0 };
       const missingNow = new Map<string, number>();
       const daysOf = await findRetentions(database);
-      for await (const oldest of oldestPackets(database)) {
+      for await (const oldest of readOldest(database)) {
         if (signal.aborted) break;
         const models = await modelsOf(database, oldest);
         const old = oldest.flatMap((packet): Old[] => {
@@ -94,29 +92,8 @@ export function createSweeper({ database, retentionDays, now }: Omit<SweeperOpti
   };
 }
 
-/** The oldest packet of an object; `_id` is the object's. */
-interface Oldest {
-  readonly _id: ObjectId;
-  readonly packetId: Binary;
-  readonly time: number;
-}
-
-interface Old extends Oldest {
+interface Old extends OldestPacket {
   readonly beforeMs: number;
-}
-
-/** Reads one index key per object with packets, including removed objects. */
-async function* oldestPackets({ db }: Database): AsyncGenerator<Oldest[]> {
-  const pipeline = [
-    { $sort: { _oid: 1, time: 1, _ts: 1 } },
-    { $group: { _id: '$_oid', packetId: { $first: '$_id' }, time: { $first: '$time' } } },
-  ];
-  const cursor = db.collection(PACKETS).aggregate<Oldest>(pipeline, { batchSize: LIMITS.sweepBatch });
-  try {
-    while (await mapDriverErrors(() => cursor.hasNext(), null)) yield cursor.readBufferedDocuments();
-  } finally {
-    await cursor.close();
-  }
 }
 
 /** The retention times of models that define one, in days; 0 keeps packets forever. */
@@ -127,7 +104,7 @@ async function findRetentions({ db }: Database): Promise<Map<string, number>> {
 }
 
 /** The models of the existing objects. */
-async function modelsOf({ db }: Database, packets: readonly Oldest[]): Promise<Map<string, string>> {
+async function modelsOf({ db }: Database, packets: readonly OldestPacket[]): Promise<Map<string, string>> {
   const these = { _id: { $in: packets.map(({ _id }) => _id) } };
   const options = { projection: { model: 1 }, readConcern: { level: 'majority' }, batchSize: packets.length } as const;
   const found = await mapDriverErrors(() => db.collection('objects').find(these, options).toArray());
@@ -140,13 +117,12 @@ async function removeOld(database: Database, old: readonly Old[], signal: AbortS
     old.map(({ _id }) => String(_id)),
   );
   let removed = 0;
-  for (const { _id, packetId, beforeMs } of old) {
+  for (const { _id, key: oldest, beforeMs } of old) {
     const keys = kept.get(String(_id)) ?? [];
     // Only the packets to keep are left.
-    if (keys.every((key) => key.toString('hex') === packetId.toString('hex'))) continue;
-    const notKept = { _id: { $nin: keys as unknown[] as ObjectId[] } };
-    const filter = { time: { $lt: beforeMs }, ...notKept };
-    removed += await removePacketsWhere(database, { objectId: String(_id), filter, signal });
+    if (keys.every((key) => key.toString('hex') === oldest.toString('hex'))) continue;
+    const removal = { objectId: String(_id), time: { below: beforeMs }, exceptKeys: keys };
+    removed += await removePacketsWhere(database, { ...removal, signal });
   }
   return removed;
 }

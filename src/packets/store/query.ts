@@ -1,5 +1,5 @@
 /** Which packets a reader asks for, and the command that finds them: only this folder knows their fields, keys and indexes. */
-import { type Document, type Filter, ObjectId } from 'mongodb';
+import { type Binary, type Document, type Filter, ObjectId } from 'mongodb';
 import { isId } from '../../core/entity.js';
 import { distinctPaths, type Page, type Selection } from '../../core/list.js';
 import { toPacketKey } from '../../platform/mongo/bson/packet-key.js';
@@ -43,6 +43,8 @@ export interface PacketQuery {
   /** When they were stored, in microseconds since the epoch: within one of these. */
   readonly stamps?: readonly Range[];
   readonly start?: ReadStart | null;
+  /** Packets that are left out. */
+  readonly exceptKeys?: readonly Binary[];
   /** What a list selects by. */
   readonly selection?: Selection | null;
 }
@@ -72,13 +74,14 @@ export function toFind({ fields, sort = null, skip, limit, batchPackets, ...quer
 }
 
 export function toFilter(
-  { objectIds, time, stamps, start, selection }: PacketQuery,
+  { objectIds, time, stamps, start, exceptKeys, selection }: PacketQuery,
   isDescending = false,
 ): Filter<Document> {
   const conditions: Filter<Document>[] = [{ _oid: toOperand(objectIds) }];
   if (selection) conditions.push(...selected(objectIds, selection));
   if (time) conditions.push(...within('time', time));
   if (stamps) conditions.push(...withinAny('_ts', stamps));
+  if (exceptKeys) conditions.push({ _id: { $nin: exceptKeys as unknown[] as ObjectId[] } });
   if (start) conditions.push(fromStart(start, isDescending));
   return { $and: conditions };
 }

@@ -2,7 +2,7 @@
  * Reads packets, for all that shows, sums up, exports or judges them. Who asks names objects, times and an order, and gets packets as
  * BSON. docs/architecture.md lists the readers.
  */
-import type { Document } from 'mongodb';
+import { type Document, MongoServerError } from 'mongodb';
 import { LIMITS } from '../../core/limits.js';
 import type { DocumentBatch } from '../../platform/mongo/bson/document-batch.js';
 import { type BatchOptions, rawBatches } from '../../platform/mongo/bson/raw-batches.js';
@@ -40,6 +40,35 @@ export const findFirstPacket = (database: Database, reading: PacketReading): Pro
 
 export const countPackets = (database: Database, query: PacketQuery): Promise<number> =>
   countMatching(database, PACKETS, toFilter(query));
+
+/** Stamps in microseconds since the epoch, both included. */
+export interface StampRange {
+  readonly fromUs: number;
+  readonly toUs: number;
+}
+
+const MAX_TIME_EXPIRED = 50;
+
+/** The first and the last stamp of the query's packets, by keys of the index alone. Null without packets, and after `withinMs`. */
+export async function findStampRange(
+  { db }: Database,
+  query: PacketQuery,
+  withinMs: number,
+): Promise<StampRange | null> {
+  const group = { _id: null, fromUs: { $min: '$_ts' }, toUs: { $max: '$_ts' } };
+  const pipeline = [{ $match: toFilter(query) }, { $group: group }];
+  const find = () =>
+    db
+      .collection(PACKETS)
+      .aggregate(pipeline, { maxTimeMS: withinMs })
+      .toArray()
+      .catch((error) => {
+        if (error instanceof MongoServerError && error.code === MAX_TIME_EXPIRED) return [];
+        throw error;
+      });
+  const [found] = await mapDriverErrors(find);
+  return found === undefined ? null : { fromUs: found.fromUs, toUs: found.toUs };
+}
 
 /** The fields of a packet, beside `_id`; null for all. */
 type Fields = readonly string[] | null;

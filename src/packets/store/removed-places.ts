@@ -3,21 +3,21 @@
  * before its removal continues after it. Packets that retention removes leave none, because all packets before them went, too.
  */
 import type { Document, Filter } from 'mongodb';
-import { LIMITS } from '../core/limits.js';
-import type { Database } from '../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
-import { keyOf, type PacketName, type PlaceInOrder } from './store/query.js';
+import { LIMITS } from '../../core/limits.js';
+import type { Database } from '../../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
+import { keyOf, PACKETS, type PacketName, type PlaceInOrder } from './query.js';
 
 const PLACES = 'removedPackets';
 
-/** Stores the places of these packets of `collection`, before they are removed. */
-export async function keepPlaces({ db }: Database, collection: string, these: Filter<Document>): Promise<void> {
+/** Stores the places of these packets, before they are removed. */
+export async function keepPlaces({ db }: Database, these: Filter<Document>): Promise<void> {
   const pipeline = [
     { $match: these },
     { $project: { time: 1, _ts: 1, expires: { $add: ['$$NOW', LIMITS.removedPlaceMs] } } },
     { $merge: { into: PLACES, whenMatched: 'replace' } },
   ];
-  await mapDriverErrors(() => db.collection(collection).aggregate(pipeline).toArray());
+  await mapDriverErrors(() => db.collection(PACKETS).aggregate(pipeline).toArray());
 }
 
 /** The place of a removed packet; null when it is unknown. */
