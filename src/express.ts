@@ -33,6 +33,7 @@ import {
 } from './platform/http/request-log.js';
 import { createLoginRouter, createRouter } from './platform/http/route.js';
 import { createLimitFinder } from './platform/http/route-limits.js';
+import type { ReportDeps } from './reports/send.js';
 import type { SettingsDeps } from './settings/routes.js';
 import type { WebhookDeps } from './webhooks/routes.js';
 
@@ -50,6 +51,7 @@ export interface AppDeps
     AlarmDeps,
     SettingsDeps,
     LinkDeps,
+    ReportDeps,
     ViewDeps,
     NotificationDeps {
   readonly audit: Audit;

@@ -1,5 +1,5 @@
 /** Limits of reading long histories. A part of `LIMITS`. */
-import { SECOND_MS } from './units.js';
+import { DAY_MS, KIB, MINUTE_MS, SECOND_MS } from './units.js';
 
 export const HISTORY_LIMITS = {
   // Streams of packets, read in batches. The batches of all streams alternate, so that a long one blocks no other.
@@ -23,6 +23,16 @@ export const HISTORY_LIMITS = {
   seriesMs: 15 * SECOND_MS,
   // How many packets before the interval are searched for the values at its beginning.
   seriesPacketsBefore: 10_000,
+  // Reports: what one may cover, how much it may read, and what JSON shows of it.
+  reportObjects: 1_000,
+  reportIntervalMs: 366 * DAY_MS,
+  reportBuckets: 400,
+  reportPackets: 20_000_000,
+  reportMs: MINUTE_MS,
+  reportRows: 10_000,
+  // A report is sent in pieces: when so much of it is written, or after so long.
+  reportPieceBytes: 64 * KIB,
+  reportPieceMs: 5 * SECOND_MS,
   // The latest value of each parameter: objects of one request, packets searched per object, and packets per batch.
   latestObjects: 100,
   latestPackets: 1_000,

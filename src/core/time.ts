@@ -4,6 +4,7 @@
  */
 import { EARLIEST_MS, isDayText, parseTimeText } from './time-text.js';
 import { DAY_MS } from './units.js';
+import type { Zone } from './zone.js';
 
 const DIGITS = /^(0|[1-9]\d*)(?:\.(\d+))?$/;
 /** Devices may also be before 1970. */
@@ -85,6 +86,16 @@ export function parseQueryTime(given: string, edge: Edge): number | null {
   if (whole !== undefined) return isQueryMs(whole) ? Number(whole) : null;
   const timeMs = parseTimeText(text);
   return timeMs !== null && edge === 'last' && isDayText(text) ? timeMs + DAY_MS - 1 : timeMs;
+}
+
+/** The same, but what is written without a zone is a time of this zone. A day has the length that it has there. */
+export function parseZonedQueryTime(given: string, edge: Edge, zone: Zone): number | null {
+  const text = given.trim();
+  const timeMs = parseQueryTime(text, 'first');
+  if (timeMs === null || DIGITS.test(text)) return timeMs;
+  if (isDayText(text)) return edge === 'first' ? zone.toInstant(timeMs) : zone.toInstant(timeMs + DAY_MS) - 1;
+  const isLocal = parseTimeText(`${text}Z`) !== null;
+  return isLocal ? zone.toInstant(timeMs) : timeMs;
 }
 
 const isQueryMs = (whole: string): boolean =>

@@ -60,6 +60,7 @@ const RESERVED: ReadonlySet<string> = new Set([
   'events',
   'in',
   'packets',
+  'reports',
   'series',
   'sessions',
   'settings',

@@ -68,7 +68,7 @@ function parseExportSelection(req: Request): ExportSelection {
 }
 
 /** How a file of CSV is written: `bom`, `separator` and `decimal`. Throws a 400. */
-function parseCsvForm(query: Query): CsvForm {
+export function parseCsvForm(query: Query): CsvForm {
   const separator = SEPARATORS.get(parseText(query, 'separator') || 'comma');
   if (separator === undefined) throw badRequest(`separator: expected ${[...SEPARATORS.keys()].join(', ')}`);
   const decimalSign = DECIMAL_SIGNS.get(parseText(query, 'decimal') || 'point');

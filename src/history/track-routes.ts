@@ -12,14 +12,14 @@ import { callerOf, scopeIn } from '../platform/http/caller.js';
 import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js';
 import { LIST_QUERY, parseListQuery } from '../platform/http/list-params.js';
 import { ENTITY_KEY, FLAG, INTERVAL_QUERY } from '../platform/http/parameters.js';
-import { parseCount, parseDurationParam, parseFlag } from '../platform/http/query-params.js';
+import { parseCount, parseDurationParam, parseFlag, type Query } from '../platform/http/query-params.js';
 import { sendJson } from '../platform/http/responses.js';
-import { defineRoute } from '../platform/http/route.js';
+import { defineRoute, type Parameter } from '../platform/http/route.js';
 import { ANY_OBJECT, literal } from '../platform/http/schema.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findTrack, type Track, type TrackQuery } from './exports/track.js';
 import { tellInterval } from './told-interval.js';
-import type { Stop, Trip } from './trips.js';
+import type { Stop, Trip, TripRules } from './trips.js';
 
 export interface TrackDeps extends ListDeps {
   readonly database: Database;
@@ -50,6 +50,22 @@ const TRACK = z.object({
   }),
 });
 
+const STOP_QUERY = {
+  stopTime: {
+    schema: z.string().meta({ examples: ['5 min'] }),
+    example: '5 min',
+    description: 'An object that stays within `stopRadius` for this duration has stopped; 5 minutes by default',
+  },
+  stopRadius: {
+    schema: z.int().min(1).max(LIMITS.stopRadiusMaxM).default(LIMITS.stopRadiusM),
+    example: 100,
+    description: 'Metres',
+  },
+} satisfies Record<string, Parameter>;
+
+/** What is a trip, and what is a stop. */
+export const TRIP_QUERY = { gap: GAP, ...STOP_QUERY } satisfies Record<string, Parameter>;
+
 const getTrack = defineRoute({
   method: 'GET',
   path: '/api/v1/objects/:id/track',
@@ -71,16 +87,7 @@ const getTrack = defineRoute({
     },
     gap: GAP,
     stops: { schema: FLAG, example: 'true', description: 'Returns the stops and the trips between them' },
-    stopTime: {
-      schema: z.string().meta({ examples: ['5 min'] }),
-      example: '5 min',
-      description: 'An object that stays within `stopRadius` for this duration has stopped; 5 minutes by default',
-    },
-    stopRadius: {
-      schema: z.int().min(1).max(LIMITS.stopRadiusMaxM).default(LIMITS.stopRadiusM),
-      example: 100,
-      description: 'Metres',
-    },
+    ...STOP_QUERY,
   },
   answer: {
     description: 'A `Feature`: a `LineString`, or with gaps a `MultiLineString`',
@@ -109,15 +116,17 @@ function parseTrackQuery({ query }: Request): TrackQuery {
   const selection = parseListQuery({ ...query, meta: 'true', offset: undefined, limit: undefined });
   const points = parseCount(query, 'points') ?? LIMITS.trackPointsUsual;
   if (points < 2 || points > LIMITS.trackPoints) throw badRequest(`points: expected 2 to ${LIMITS.trackPoints}`);
+  return { selection, points, hasStops: parseFlag(query, 'stops'), ...parseTripRules(query) };
+}
+
+/** Throws a 400. */
+export function parseTripRules(query: Query): TripRules {
   const stopRadiusM = parseCount(query, 'stopRadius') ?? LIMITS.stopRadiusM;
   if (stopRadiusM < 1 || stopRadiusM > LIMITS.stopRadiusMaxM) {
     throw badRequest(`stopRadius: expected 1 to ${LIMITS.stopRadiusMaxM} metres`);
   }
   return {
-    selection,
-    points,
     stopRadiusM,
-    hasStops: parseFlag(query, 'stops'),
     gapMs: parseDurationParam(query, 'gap', LIMITS.trackGapMs),
     stopMs: parseDurationParam(query, 'stopTime', LIMITS.stopTimeMs),
   };

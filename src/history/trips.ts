@@ -9,7 +9,12 @@ export interface Stop extends Place {
 export interface Trip {
   readonly fromMs: number;
   readonly toMs: number;
+  /** Whole metres, so that sums of trips add up. */
   readonly distanceM: number;
+  /** `TripFinder.travelledM` at its start. */
+  readonly startTravelledM: number;
+  /** km/h; null if no packet has a speed that the object can have had. */
+  readonly maxSpeed: number | null;
   readonly start: Place;
   readonly end: Place;
 }
@@ -26,7 +31,12 @@ interface Seen extends Place {
   readonly timeMs: number;
   /** The distance travelled so far. */
   readonly travelledM: number;
+  /** The greatest speed since the trip began, or -1. */
+  readonly maxSpeed: number;
 }
+
+/** What is added: `speed` in km/h, NaN if it is unknown. */
+type Added = Place & { readonly timeMs: number; readonly speed: number };
 
 /** The maximum number of recent positions that are kept to detect a stop. */
 const MAX_WINDOW = 10_000;
@@ -48,15 +58,28 @@ export class TripFinder {
     this.#onTrip = onTrip;
   }
 
+  /** The distance travelled up to the last position, with the noise of stops. */
+  get travelledM(): number {
+    return this.#last?.travelledM ?? 0;
+  }
+
   /** Adds a position, to which the object did not travel if it is a jump. Returns whether it is connected to the previous one. */
-  add({ longitude, latitude, timeMs }: Place & { readonly timeMs: number }, isJump = false): boolean {
+  add({ longitude, latitude, timeMs, speed }: Added, isJump = false): boolean {
     const { gapMs, stopRadiusM } = this.#rules;
     const last = this.#last;
     const stepM = last === null ? 0 : distanceM(last, { longitude, latitude });
     const isConnected = last !== null && timeMs - last.timeMs <= gapMs && !isJump;
     const isLost = last !== null && (isJump || (!isConnected && stepM > stopRadiusM));
     if (isLost) this.#end(last);
-    const here: Seen = { longitude, latitude, timeMs, travelledM: (last?.travelledM ?? 0) + (isLost ? 0 : stepM) };
+    // Only on the way: a trip begins with the last position of a stop.
+    const before = isLost || this.#standing !== null ? -1 : (last?.maxSpeed ?? -1);
+    const here: Seen = {
+      longitude,
+      latitude,
+      timeMs,
+      travelledM: this.travelledM + (isLost ? 0 : stepM),
+      maxSpeed: speed > before ? speed : before,
+    };
     this.#last = here;
     if (last === null || isLost) this.#begin(here);
     else if (this.#standing === null) this.#move(here);
@@ -130,12 +153,12 @@ export class TripFinder {
     const start = this.#tripStart;
     this.#tripStart = null;
     if (start === null || end.travelledM - start.travelledM < this.#rules.stopRadiusM) return;
-    const fromMs = start.timeMs;
-    const toMs = end.timeMs;
     this.#onTrip({
-      fromMs,
-      toMs,
-      distanceM: end.travelledM - start.travelledM,
+      fromMs: start.timeMs,
+      toMs: end.timeMs,
+      distanceM: Math.round(end.travelledM - start.travelledM),
+      startTravelledM: start.travelledM,
+      maxSpeed: end.maxSpeed < 0 ? null : end.maxSpeed,
       start: placeOf(start),
       end: placeOf(end),
     });

@@ -15,6 +15,7 @@ import { EVENT_ROUTES } from '../live/routes.js';
 import { NOTIFICATION_ROUTES } from '../notifications/routes.js';
 import { PACKET_ROUTES } from '../packets/routes.js';
 import type { Route } from '../platform/http/route.js';
+import { REPORT_ROUTES } from '../reports/routes.js';
 import { SETTINGS_ROUTES } from '../settings/routes.js';
 import { WEBHOOK_ROUTES } from '../webhooks/routes.js';
 import { SERVICE_ROUTES } from './routes.js';
@@ -29,6 +30,7 @@ export const FEATURE_ROUTES = [
   ...SERIES_ROUTES,
   ...PACKET_ROUTES,
   ...TRACK_ROUTES,
+  ...REPORT_ROUTES,
   ...COMMAND_ROUTES,
   ...SOURCE_ROUTES,
   ...WEBHOOK_ROUTES,

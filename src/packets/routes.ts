@@ -77,6 +77,27 @@ export const GAP: Parameter = {
     'In a track, and with `format=gpx`: packets further apart than this duration, or these milliseconds, are not connected; 15 minutes by default',
 };
 
+/** How CSV is written. */
+export const CSV_QUERY = {
+  bom: {
+    schema: FLAG,
+    example: 'true',
+    description:
+      'With `format=csv`: for spreadsheets. The file begins with a byte order mark, and digits that a spreadsheet would change become text: `="8944110068765432109"`',
+  },
+  separator: {
+    schema: z.enum(['comma', 'semicolon', 'tab']).default('comma'),
+    example: 'semicolon',
+    description:
+      'With `format=csv`: what is between the cells. Spreadsheets expect a semicolon where numbers have a decimal comma',
+  },
+  decimal: {
+    schema: z.enum(['point', 'comma']).default('point'),
+    example: 'comma',
+    description: 'With `format=csv`: the decimal sign of numbers; `comma` not with `separator=comma`',
+  },
+} satisfies Record<string, Parameter>;
+
 const PACKETS = '/api/v1/objects/:id/packets';
 
 const list = defineRoute({
@@ -97,23 +118,7 @@ const list = defineRoute({
       description:
         'The format of the answer; without it, `Accept` decides. All but `json` are files of any length: `limit` is not bounded, and the order is that of `time`',
     },
-    bom: {
-      schema: FLAG,
-      example: 'true',
-      description:
-        'With `format=csv`: for spreadsheets. The file begins with a byte order mark, and digits that a spreadsheet would change become text: `="8944110068765432109"`',
-    },
-    separator: {
-      schema: z.enum(['comma', 'semicolon', 'tab']).default('comma'),
-      example: 'semicolon',
-      description:
-        'With `format=csv`: what is between the cells. Spreadsheets expect a semicolon where numbers have a decimal comma',
-    },
-    decimal: {
-      schema: z.enum(['point', 'comma']).default('point'),
-      example: 'comma',
-      description: 'With `format=csv`: the decimal sign of numbers; `comma` not with `separator=comma`',
-    },
+    ...CSV_QUERY,
     gap: GAP,
   },
   answer: {

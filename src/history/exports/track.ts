@@ -113,7 +113,7 @@ class TrackReading {
     const speed = toSpeed(step === 'travel' ? this.#last : null, fix);
     if (speed >= 0) this.#maxSpeed = Math.max(this.#maxSpeed ?? 0, speed);
     this.#last = fix;
-    const isConnected = this.#finder.add(fix, step !== 'travel');
+    const isConnected = this.#finder.add({ ...fix, speed }, step !== 'travel');
     this.#line.add(fix.longitude, fix.latitude, fix.timeMs, isConnected || step === 'unclear jump');
   };
 

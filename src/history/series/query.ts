@@ -110,7 +110,8 @@ function parsedEvery(text: string): Every {
   return every;
 }
 
-function parseZone(name: string): Zone {
+/** The zone of `tz`. Throws a 400. */
+export function parseZone(name: string): Zone {
   const zone = findZone(name);
   if (zone === null)
     throw badRequest(`tz: there is no time zone ${quoted(name)}; expected a name such as Europe/Berlin`);

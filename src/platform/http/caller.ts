@@ -2,6 +2,7 @@
 import type { Response } from 'express';
 import { type Caller, type Scope, scopeOf, toSegments } from '../../core/access.js';
 import { badRequest } from '../../core/errors.js';
+import { isReport } from '../../core/report-kinds.js';
 
 /** The caller that `authorize` identified. */
 export function callerOf(res: Response): Caller {
@@ -12,10 +13,12 @@ export function scopeIn(res: Response): Scope {
   return scopeOf(callerOf(res));
 }
 
-// Every caller may read the own identity and log out. Live events are filtered by the feed, and `/series` checks the
+// Every caller may read the own identity and log out. Live events are filtered by the feed, and `/series` and reports check the
 // permission for each object.
-export const isForAll = (segments: readonly string[]): boolean =>
-  FOR_ALL.has(segments[0]) || (segments.length === 1 && segments[0] === 'series');
+export const isForAll = ([first, second, ...others]: readonly string[]): boolean =>
+  FOR_ALL.has(first) ||
+  (first === 'series' && second === undefined) ||
+  (first === 'reports' && isReport(second) && others.length === 0);
 const FOR_ALL: ReadonlySet<string | undefined> = new Set(['auth', 'events']);
 
 // Reading audit events requires `* /audit`, and settings `* /settings`; `GET /*` is not enough.

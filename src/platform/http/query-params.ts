@@ -4,7 +4,8 @@ import { parseDuration } from '../../core/duration.js';
 import { badRequest } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import { distinctPaths, isPath, type Selection, splitList } from '../../core/list.js';
-import { type Edge, explainQueryTime, parseQueryTime } from '../../core/time.js';
+import { type Edge, explainQueryTime, parseQueryTime, parseZonedQueryTime } from '../../core/time.js';
+import type { Zone } from '../../core/zone.js';
 
 export type Query = Request['query'];
 
@@ -66,25 +67,33 @@ export function parseCount(query: Query, name: string): number | null {
   return Number(text);
 }
 
-/** The interval of `from` and `to`, or `begin` and `end`, both ends included; null for one that is absent. Throws a 400. */
-export const parseInterval = (query: Query): Pick<Selection, 'fromMs' | 'toMs'> => ({
-  fromMs: parseBound(query, ['from', 'begin'], 'first'),
-  toMs: parseBound(query, ['to', 'end'], 'last'),
+/**
+ * The interval of `from` and `to`, or `begin` and `end`, both ends included; null for one that is absent. What is written without a
+ * zone is in UTC, or else in `zone`. Throws a 400.
+ */
+export const parseInterval = (query: Query, zone: Zone | null = null): Pick<Selection, 'fromMs' | 'toMs'> => ({
+  fromMs: parseBound(query, ['from', 'begin'], 'first', zone),
+  toMs: parseBound(query, ['to', 'end'], 'last', zone),
 });
 
-function parseBound(query: Query, [name, alias]: readonly [string, string], edge: Edge): number | null {
-  const given = parseMoment(query, name, edge);
-  const other = parseMoment(query, alias, edge);
+function parseBound(
+  query: Query,
+  [name, alias]: readonly [string, string],
+  edge: Edge,
+  zone: Zone | null,
+): number | null {
+  const given = parseMoment(query, name, edge, zone);
+  const other = parseMoment(query, alias, edge, zone);
   if (given !== null && other !== null && given !== other)
     throw badRequest(`${name} and ${alias}: two different times`);
   return given ?? other;
 }
 
-function parseMoment(query: Query, name: string, edge: Edge): number | null {
+function parseMoment(query: Query, name: string, edge: Edge, zone: Zone | null): number | null {
   const text = parseText(query, name);
   // HTML forms also send empty fields.
   if (text === null || text === '') return null;
-  const timeMs = parseQueryTime(text, edge);
+  const timeMs = zone === null ? parseQueryTime(text, edge) : parseZonedQueryTime(text, edge, zone);
   if (timeMs === null) throw badRequest(`${name}: ${explainQueryTime(text)}`);
   return timeMs;
 }

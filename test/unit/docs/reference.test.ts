@@ -52,6 +52,8 @@ describe('Limits', () => {
     'smallWriteRequests',
     'writeBytes',
     'slowCheckMs',
+    'reportPieceBytes',
+    'reportPieceMs',
     'timerMs',
     'connectionCheckMs',
     'databaseConnections',

@@ -136,7 +136,9 @@ describe('trips', () => {
       (stop) => stops.push(stop),
       (trip) => trips.push(trip),
     );
-    for (const [minute, longitude] of positions) finder.add({ longitude, latitude: 0, timeMs: minute * MINUTE });
+    for (const [minute, longitude] of positions) {
+      finder.add({ longitude, latitude: 0, timeMs: minute * MINUTE, speed: Number.NaN });
+    }
     finder.finish();
     const minutes = ({ fromMs, toMs }: Stop | Trip) => [fromMs / MINUTE, toMs / MINUTE];
     return {

@@ -1,0 +1,83 @@
+/** What a report is: its columns, its rows, and how one object after the other is read for it. */
+import { tooLarge } from '../core/errors.js';
+import { LIMITS } from '../core/limits.js';
+import type { ReportName } from '../core/report-kinds.js';
+import { type PacketBatch, streamPackets } from '../packets/packet-stream.js';
+import type { Database } from '../platform/mongo/driver/client.js';
+import { createWorkClock } from '../platform/mongo/driver/work-clock.js';
+import type { ReportInterval } from './interval.js';
+import type { ReportObject } from './objects.js';
+
+/** A cell: a text, a time or a number in the unit of its column, or a place as longitude and latitude. */
+export type Cell = string | number | null | readonly [longitude: number, latitude: number];
+
+/** The cells of a row by the names of their columns. */
+export type Row = Readonly<Record<string, Cell>>;
+
+export interface Column {
+  readonly name: string;
+  readonly unit: 'text' | 'time' | 'place' | 'm' | 'ms' | 'km/h' | 'count' | 'share';
+  /** What the totals have of it. */
+  readonly total?: 'sum' | 'max';
+}
+
+/** Reads the packets of one object, in the order of time. */
+export interface Reading {
+  take(memory: Buffer, starts: readonly number[]): Promise<void>;
+  /** The rows of the object, after its last packet. */
+  finish(): readonly Row[];
+}
+
+export interface Report {
+  readonly name: ReportName;
+  /** What the caller must be permitted to read of each object. */
+  readonly needs: 'track' | 'series';
+  readonly interval: ReportInterval;
+  /** Beside those of the object. */
+  readonly columns: readonly Column[];
+  /** The fields of packets that it is computed from. */
+  readonly fields: readonly string[];
+  begin(object: ReportObject): Reading | Promise<Reading>;
+}
+
+export interface ObjectRows {
+  readonly object: ReportObject;
+  readonly rows: readonly Row[];
+}
+
+/** Thrown where a report would read more than it may: 413, or a note at the end of an answer that has begun. */
+export const isReportLimit = (error: unknown): boolean => limitsReached.has(error as object);
+const limitsReached = new WeakSet<object>();
+
+function limitReached(what: string): Error {
+  const error = tooLarge(`${what}: choose fewer objects or a shorter interval`);
+  limitsReached.add(error);
+  return error;
+}
+
+/** Reads one object after the other. Throws what `isReportLimit` tells, the abort reason when the client has left, and 503. */
+export async function* readReport(
+  database: Database,
+  report: Report,
+  objects: readonly ReportObject[],
+): AsyncGenerator<ObjectRows> {
+  const work = createWorkClock(
+    database,
+    LIMITS.reportMs,
+    () => limitReached(`the report takes longer than ${LIMITS.reportMs / 1_000} s to compute`) as never,
+  );
+  const { fromMs, toMs } = report.interval;
+  let packets = 0;
+  for (const object of objects) {
+    const reading = await work.count(async () => report.begin(object));
+    const query = { objectIds: [object.objectId], time: { from: fromMs, below: toMs + 1 } };
+    for await (const batch of streamPackets(work.database, { ...query, fields: report.fields, readsAhead: true })) {
+      packets += batch.starts.length;
+      if (packets > LIMITS.reportPackets) throw limitReached(`more than ${LIMITS.reportPackets} packets`);
+      await work.count(() => takeBatch(reading, batch));
+    }
+    yield { object, rows: reading.finish() };
+  }
+}
+
+const takeBatch = (reading: Reading, { memory, starts }: PacketBatch): Promise<void> => reading.take(memory, starts);
