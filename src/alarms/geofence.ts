@@ -53,15 +53,35 @@ export function createZone(geofences: readonly JsonObject[]): Zone {
   };
 }
 
-type Find = (box: Box) => readonly Shape[];
+/** Finds which of several geofences a place is inside, by their places in the list. */
+export function createFences(
+  geofences: readonly JsonObject[],
+): (place: { readonly lat: number; readonly lon: number }) => ReadonlySet<number> {
+  const shapes = geofences.flatMap(({ geometry, radius }, fence) =>
+    toShapes(geometry, radius).map((shape) => ({ ...shape, fence })),
+  );
+  const find = createFinder(shapes);
+  return ({ lat, lon }) => {
+    const inside = new Set<number>();
+    for (const turn of TURNS) {
+      const east = lon + turn;
+      for (const shape of find({ west: east, east, south: lat, north: lat })) {
+        if (!inside.has(shape.fence) && contains(shape, [east, lat])) inside.add(shape.fence);
+      }
+    }
+    return inside;
+  };
+}
+
+type Find<One extends Shape = Shape> = (box: Box) => readonly One[];
 const FEW = 8;
 
-function createFinder(shapes: readonly Shape[]): Find {
+function createFinder<One extends Shape>(shapes: readonly One[]): Find<One> {
   if (shapes.length <= FEW) return (box) => shapes.filter((shape) => overlaps(shape.box, box));
   const tree = new Flatbush(shapes.length);
   for (const { box } of shapes) tree.add(box.west, box.south, box.east, box.north);
   tree.finish();
-  return ({ west, south, east, north }) => tree.search(west, south, east, north).map((index) => shapes[index] as Shape);
+  return ({ west, south, east, north }) => tree.search(west, south, east, north).map((index) => shapes[index] as One);
 }
 
 const overlaps = (a: Box, b: Box): boolean =>

@@ -1,5 +1,5 @@
 /** Limits of reading long histories. A part of `LIMITS`. */
-import { DAY_MS, KIB, MINUTE_MS, SECOND_MS } from './units.js';
+import { DAY_MS, HOUR_MS, KIB, MINUTE_MS, SECOND_MS } from './units.js';
 
 export const HISTORY_LIMITS = {
   // Streams of packets, read in batches. The batches of all streams alternate, so that a long one blocks no other.
@@ -27,6 +27,9 @@ export const HISTORY_LIMITS = {
   reportObjects: 1_000,
   reportIntervalMs: 366 * DAY_MS,
   reportBuckets: 400,
+  reportGeofences: 1_000,
+  reportStates: 50,
+  reportGapMs: HOUR_MS,
   reportPackets: 20_000_000,
   reportMs: MINUTE_MS,
   reportRows: 10_000,

@@ -28,10 +28,10 @@ export function parseReportInterval(query: Query, nowMs: number): ReportInterval
   if (toMs - fromMs > LIMITS.reportIntervalMs) {
     throw badRequest(`from: a report covers at most ${LIMITS.reportIntervalMs / DAY_MS} days`);
   }
-  return { fromMs, toMs, zone, zoneName, starts: divide(parseText(query, 'every'), { fromMs, toMs, zone }) };
+  return { fromMs, toMs, zone, zoneName, starts: toParts(parseText(query, 'every'), { fromMs, toMs, zone }) };
 }
 
-function divide(text: string | null, { fromMs, toMs, zone }: { fromMs: number; toMs: number; zone: Zone }): number[] {
+function toParts(text: string | null, { fromMs, toMs, zone }: { fromMs: number; toMs: number; zone: Zone }): number[] {
   if (text === null || text === '') return [fromMs];
   const every = parseEvery(text);
   if (every === null || (every.kind === 'ms' && every.stepMs < DAY_MS)) {
@@ -64,6 +64,22 @@ export const partEnd = ({ starts, toMs }: ReportInterval, part: number): number 
   const next = starts[part + 1];
   return next === undefined ? toMs : next - 1;
 };
+
+/** Calls `add` for each part that a span meets, with the next part, which is null for the last one. */
+export function divide(
+  interval: Pick<ReportInterval, 'starts'>,
+  span: { readonly fromMs: number; readonly toMs: number },
+  add: (part: number, ms: number, next: number | null) => void,
+): void {
+  let sinceMs = span.fromMs;
+  for (let part = partAt(interval, span.fromMs); ; part++) {
+    const nextMs = interval.starts[part + 1] ?? Infinity;
+    const isLast = nextMs >= span.toMs;
+    add(part, (isLast ? span.toMs : nextMs) - sinceMs, isLast ? null : part + 1);
+    if (isLast) return;
+    sinceMs = nextMs;
+  }
+}
 
 /** A time as its zone shows it, with the offset: `2026-03-29T03:00:00+02:00`; `Z` in UTC. */
 export function toZonedText(timeMs: number, zone: Zone): string {

@@ -1,7 +1,7 @@
 /** Mileage: how far an object went in each part of an interval, how long it moved and stood. */
 import type { Stop, Trip, TripRules } from '../history/trips.js';
 import { POSITION_FIELDS } from '../packets/position.js';
-import { partAt, partEnd, type ReportInterval } from './interval.js';
+import { divide, partAt, partEnd, type ReportInterval } from './interval.js';
 import { type Moved, Movement } from './movement.js';
 import type { Column, Reading, Report, Row } from './report.js';
 
@@ -86,7 +86,8 @@ class MileageReading implements Reading {
   #onTrip = ({ fromMs, toMs, distanceM, startTravelledM }: Trip): void => {
     this.#partAt(fromMs).trips++;
     let coveredM = 0;
-    this.#divide(fromMs, toMs, (part, ms, next) => {
+    divide(this.#interval, { fromMs, toMs }, (index, ms, next) => {
+      const part = this.#parts[index] as Part;
       const reachedM = next === null ? distanceM : Math.round((this.#travelledM[next] as number) - startTravelledM);
       part.distanceM += reachedM - coveredM;
       part.movingMs += ms;
@@ -96,25 +97,12 @@ class MileageReading implements Reading {
 
   #onStop = ({ fromMs, toMs }: Stop): void => {
     this.#partAt(fromMs).stops++;
-    this.#divide(fromMs, toMs, (part, ms) => {
-      part.standingMs += ms;
+    divide(this.#interval, { fromMs, toMs }, (index, ms) => {
+      (this.#parts[index] as Part).standingMs += ms;
     });
   };
 
   #partAt(timeMs: number): Part {
     return this.#parts[partAt(this.#interval, timeMs)] as Part;
-  }
-
-  /** Calls `add` for each part that the span meets, with the next part, which is null for the last one. */
-  #divide(fromMs: number, toMs: number, add: (part: Part, ms: number, next: number | null) => void): void {
-    const { starts } = this.#interval;
-    let sinceMs = fromMs;
-    for (let index = partAt(this.#interval, fromMs); ; index++) {
-      const nextMs = starts[index + 1] ?? Infinity;
-      const isLast = nextMs >= toMs;
-      add(this.#parts[index] as Part, (isLast ? toMs : nextMs) - sinceMs, isLast ? null : index + 1);
-      if (isLast) return;
-      sinceMs = nextMs;
-    }
   }
 }

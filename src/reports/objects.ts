@@ -12,13 +12,15 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionOf } from '../platform/mongo/schema/collections.js';
 import { scopeFilter } from '../platform/mongo/schema/visibility.js';
-import type { Report } from './report.js';
 
 export interface ReportObject {
   readonly objectId: string;
   readonly ownId: string;
   readonly name: string;
 }
+
+/** What a caller must be permitted to read of each object. */
+export type Permission = 'track' | 'series';
 
 /** What selects objects; null for everything. */
 export interface ObjectSelection {
@@ -34,15 +36,20 @@ export interface ObjectSelection {
 export function parseObjectSelection(query: Query): ObjectSelection {
   const group = parseText(query, 'group') || null;
   if (group !== null && !isId(group)) throw badRequest('group: expected the _id of a group');
-  const labels = parseList(query, 'labels');
-  const wrong = labels?.find((label) => !isId(label));
-  if (wrong !== undefined) throw badRequest('labels: expected the _id of labels, separated by commas');
-  return { group, labels, keys: parseList(query, 'objects') };
+  const labels = parseList(query, 'labels', LIMITS.reportObjects);
+  return { group, labels, keys: parseList(query, 'objects', LIMITS.reportObjects) };
 }
 
-function parseList(query: Query, name: string): string[] | null {
+/** A list of `_id`s; null if it is absent. Throws a 400. */
+export function parseIds(query: Query, name: string, limit: number): string[] | null {
+  const ids = parseList(query, name, limit);
+  if (ids?.some((id) => !isId(id))) throw badRequest(`${name}: expected the _id of ${name}, separated by commas`);
+  return ids;
+}
+
+function parseList(query: Query, name: string, limit: number): string[] | null {
   const items = [...new Set(splitList(parseText(query, name) ?? ''))].filter((item) => item !== '');
-  if (items.length > LIMITS.reportObjects) throw badRequest(`${name}: more than ${LIMITS.reportObjects}`);
+  if (items.length > limit) throw badRequest(`${name}: more than ${limit}`);
   return items.length === 0 ? null : items;
 }
 
@@ -53,7 +60,7 @@ export async function findReportObjects(
   database: Database,
   caller: Caller,
   selection: ObjectSelection,
-  needs: Report['needs'],
+  needs: Permission,
 ): Promise<ReportObject[]> {
   const scope = scopeOf(caller);
   const objects = builtInStore('objects');

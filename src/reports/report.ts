@@ -6,7 +6,7 @@ import { type PacketBatch, streamPackets } from '../packets/packet-stream.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { createWorkClock } from '../platform/mongo/driver/work-clock.js';
 import type { ReportInterval } from './interval.js';
-import type { ReportObject } from './objects.js';
+import type { Permission, ReportObject } from './objects.js';
 
 /** A cell: a text, a time or a number in the unit of its column, or a place as longitude and latitude. */
 export type Cell = string | number | null | readonly [longitude: number, latitude: number];
@@ -30,14 +30,14 @@ export interface Reading {
 
 export interface Report {
   readonly name: ReportName;
-  /** What the caller must be permitted to read of each object. */
-  readonly needs: 'track' | 'series';
+  readonly needs: Permission;
   readonly interval: ReportInterval;
   /** Beside those of the object. */
   readonly columns: readonly Column[];
   /** The fields of packets that it is computed from. */
   readonly fields: readonly string[];
-  begin(object: ReportObject): Reading | Promise<Reading>;
+  /** `database`: for what it needs from before the interval. */
+  begin(object: ReportObject, database: Database): Reading | Promise<Reading>;
 }
 
 export interface ObjectRows {
@@ -69,7 +69,7 @@ export async function* readReport(
   const { fromMs, toMs } = report.interval;
   let packets = 0;
   for (const object of objects) {
-    const reading = await work.count(async () => report.begin(object));
+    const reading = await work.count(async () => report.begin(object, work.database));
     const query = { objectIds: [object.objectId], time: { from: fromMs, below: toMs + 1 } };
     for await (const batch of streamPackets(work.database, { ...query, fields: report.fields, readsAhead: true })) {
       packets += batch.starts.length;

@@ -3,21 +3,24 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { badRequest } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import { isPath } from '../core/list.js';
 import { parseCsvForm } from '../history/export-routes.js';
 import { parseTripRules, TRIP_QUERY } from '../history/track-routes.js';
-import type { TripRules } from '../history/trips.js';
 import { EXPORT_TYPES } from '../packets/export-format.js';
 import { CSV_QUERY } from '../packets/routes.js';
+import { callerOf } from '../platform/http/caller.js';
 import { EXAMPLE_ID, ID } from '../platform/http/parameters.js';
-import { parseCount, parseText } from '../platform/http/query-params.js';
+import { parseCount, parseDurationParam, parseText } from '../platform/http/query-params.js';
 import { defineRoute, type Parameter } from '../platform/http/route.js';
 import { COUNT, TIME } from '../platform/http/schema.js';
+import { findFences, geofenceReport } from './geofence-times.js';
 import { parseReportInterval, type ReportInterval, toZonedText } from './interval.js';
 import { mileageReport } from './mileage.js';
-import { parseObjectSelection } from './objects.js';
+import { parseIds, parseObjectSelection } from './objects.js';
 import type { Report } from './report.js';
 import { type ReportDeps, sendReport } from './send.js';
 import { stopsReport, tripsReport } from './trips-and-stops.js';
+import { utilizationReport } from './utilization.js';
 import { createCsvWriter, createJsonWriter } from './writers.js';
 
 const bound = (component: string, description: string, example: string): Parameter => ({
@@ -38,9 +41,9 @@ const REPORT_QUERY = {
   },
   labels: {
     component: 'reportLabels',
-    schema: z.array(ID).max(LIMITS.reportObjects),
-    example: [EXAMPLE_ID],
-    description: 'The `_id` of labels: the objects with one of them',
+    schema: z.array(z.string()).max(LIMITS.reportObjects),
+    example: ['rented'],
+    description: 'The objects with one of these labels',
   },
   objects: {
     component: 'reportObjects',
@@ -77,7 +80,8 @@ const EVERY: Parameter = {
   component: 'reportEvery',
   schema: z.string().meta({ examples: ['1 day'] }),
   example: '1 day',
-  description: 'One row for each `1 day`, `1 week` or `1 month` by the clock of `tz`; without it, one for the interval',
+  description:
+    'One row for each `1 day`, `1 week` or `1 month` by the clock of `tz`; without it, for the whole interval',
 };
 
 const PLACE = z.array(z.number()).length(2).describe('Longitude and latitude');
@@ -132,7 +136,7 @@ const getMileage = defineRoute({
   ),
   errors: [413],
   handle: (deps: ReportDeps) => (req, res) =>
-    answer(deps, req, res, (interval, rules) => mileageReport(interval, rules)),
+    answer(deps, req, res, (interval) => mileageReport(interval, parseTripRules(req.query))),
 });
 
 const getTrips = defineRoute({
@@ -159,7 +163,8 @@ const getTrips = defineRoute({
     { duration: LENGTH, distance: METRES, maxSpeed: SPEED },
   ),
   errors: [413],
-  handle: (deps: ReportDeps) => (req, res) => answer(deps, req, res, (interval, rules) => tripsReport(interval, rules)),
+  handle: (deps: ReportDeps) => (req, res) =>
+    answer(deps, req, res, (interval) => tripsReport(interval, parseTripRules(req.query))),
 });
 
 const getStops = defineRoute({
@@ -177,23 +182,115 @@ const getStops = defineRoute({
     { duration: LENGTH },
   ),
   errors: [413],
-  handle: (deps: ReportDeps) => (req, res) => answer(deps, req, res, (interval, rules) => stopsReport(interval, rules)),
+  handle: (deps: ReportDeps) => (req, res) =>
+    answer(deps, req, res, (interval) => stopsReport(interval, parseTripRules(req.query))),
 });
 
-export const REPORT_ROUTES = [getMileage, getTrips, getStops];
+const getGeofences = defineRoute({
+  method: 'GET',
+  path: '/api/v1/reports/geofences',
+  name: 'getGeofencesReport',
+  tag: 'reports',
+  summary: 'How long objects were in geofences, and how often they came',
+  auth: 'caller',
+  limit: 'list',
+  query: {
+    ...REPORT_QUERY,
+    every: EVERY,
+    geofences: {
+      component: 'reportGeofences',
+      schema: z.array(ID).max(LIMITS.reportGeofences),
+      example: [EXAMPLE_ID],
+      description: 'The `_id` of geofences; by default all that the caller may read',
+    },
+    gap: TRIP_QUERY.gap,
+  },
+  answer: answerOf(
+    'One row for each object, part of the interval, and geofence that the object was in',
+    {
+      from: TIME,
+      to: TIME,
+      geofence: z.string().describe('`_id`'),
+      geofenceName: z.string(),
+      visits: COUNT,
+      duration: LENGTH,
+      arrival: TIME.describe('The first one'),
+      departure: TIME.describe('The last one, or the last position'),
+    },
+    { visits: COUNT, duration: LENGTH },
+  ),
+  errors: [413],
+  handle: (deps: ReportDeps) => (req, res) => {
+    const ids = parseIds(req.query, 'geofences', LIMITS.reportGeofences);
+    return answer(deps, req, res, async (interval) => {
+      const fences = await findFences(deps.listDatabase, callerOf(res), ids);
+      return geofenceReport(interval, parseTripRules(req.query), fences);
+    });
+  },
+});
+
+const getUtilization = defineRoute({
+  method: 'GET',
+  path: '/api/v1/reports/utilization',
+  name: 'getUtilizationReport',
+  tag: 'reports',
+  summary: 'How long a parameter of objects had each of its values',
+  auth: 'caller',
+  limit: 'list',
+  query: {
+    ...REPORT_QUERY,
+    every: EVERY,
+    param: {
+      component: 'reportParameter',
+      schema: z.string(),
+      example: 'ignition',
+      isRequired: true,
+      description: 'The parameter, such as `ignition` or `engine.mode`: a boolean, a text or a number',
+    },
+    gap: {
+      component: 'reportGap',
+      schema: z.string().meta({ examples: ['1 h'] }),
+      example: '1 h',
+      description: 'How long a value holds without a further packet that has one; 1 hour by default',
+    },
+  },
+  answer: answerOf(
+    'One row for each object, part of the interval, and value',
+    {
+      from: TIME,
+      to: TIME,
+      value: z.string().nullable().describe(`\`null\`: further ones than ${LIMITS.reportStates}`),
+      duration: LENGTH,
+      share: z.number().min(0).max(1).describe('Of the part of the interval, up to now'),
+      times: COUNT.describe('How often it began'),
+    },
+    { duration: LENGTH, times: COUNT },
+  ),
+  errors: [413],
+  handle: (deps: ReportDeps) => (req, res) => {
+    const param = parseText(req.query, 'param') ?? '';
+    if (!isPath(param) || param === 'time') throw badRequest('param: expected the name of a parameter');
+    const gapMs = parseDurationParam(req.query, 'gap', LIMITS.reportGapMs);
+    return answer(deps, req, res, (interval) => utilizationReport(interval, { param, gapMs, nowMs: deps.now() }));
+  },
+});
+
+export const REPORT_ROUTES = [getMileage, getTrips, getStops, getGeofences, getUtilization];
 
 async function answer(
   deps: ReportDeps,
   req: Request,
   res: Response,
-  createReport: (interval: ReportInterval, rules: TripRules) => Report,
+  createReport: (interval: ReportInterval) => Report | Promise<Report>,
 ): Promise<void> {
   const { query } = req;
-  const report = createReport(parseReportInterval(query, deps.now()), parseTripRules(query));
+  const interval = parseReportInterval(query, deps.now());
   const selection = parseObjectSelection(query);
   const limit = Math.min(parseCount(query, 'limit') ?? LIMITS.reportRows, LIMITS.reportRows);
   const form = parseCsvForm(query);
-  if (isCsv(req)) {
+  const isFile = isCsv(req);
+  const report = await createReport(interval);
+  if (isFile) {
     res.setHeader('Content-Disposition', `attachment; filename="${fileName(report)}"`);
     const type = `${EXPORT_TYPES.csv}; charset=utf-8; header=present`;
     return sendReport(deps, req, res, { report, selection, writer: createCsvWriter(report, form), type });

@@ -1,4 +1,7 @@
-/** Reports: mileage, trips and stops of many objects, over real packets; who sees what, days of a time zone, limits, faults. */
+/**
+ * Reports over real packets: every kind, who sees what, days of a time zone, limits, faults. Long because every kind is asked about the
+ * same fleet.
+ */
 import '../support/usual-limits.js';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
@@ -11,13 +14,15 @@ import { type Answer, startTestService, type TestService, testUri } from '../sup
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-const KINDS = ['mileage', 'trips', 'stops'];
+const KINDS = ['mileage', 'trips', 'stops', 'geofences', 'utilization'];
+/** What a kind needs. */
+const pathOf = (kind: string, query: string): string =>
+  `reports/${kind}?${query}${kind === 'utilization' ? '&param=mode' : ''}`;
 
 let line: Line;
 let service: TestService;
 let vans: string;
 let trucks: string;
-let label: string;
 let viewer: Person;
 
 /** A packet each minute: on the way for `minutes`, then standing for ten. 0.01° of longitude at this latitude is 1,112 m. */
@@ -37,7 +42,7 @@ async function createObject(group: string, name: string, packets: readonly objec
 }
 
 const ask = async (kind: string, query: string, call = service.admin): Promise<Answer['body']> => {
-  const { status, body } = await call('GET', `reports/${kind}?${query}`);
+  const { status, body } = await call('GET', pathOf(kind, query));
   expect([kind, query, status]).toEqual([kind, query, 200]);
   return body;
 };
@@ -60,11 +65,10 @@ beforeAll(async () => {
   vans = await create('groups', { name: 'Vans' });
   const below = await create('groups', { name: 'Below', parent: vans });
   trucks = await create('groups', { name: 'Trucks' });
-  label = await create('labels', { name: 'Rented' });
   viewer = await createPerson(service, { role: VIEWER_ROLE_ID, group: vans });
   const there = drive(MONDAY + 8 * HOUR, 20);
   van10 = await createObject(vans, 'Van 10', [...there, ...drive(MONDAY + 9 * HOUR, 30, 0.2)]);
-  van2 = await createObject(below, 'Van 2', drive(MONDAY + 32 * HOUR, 10), { labels: [label] });
+  van2 = await createObject(below, 'Van 2', drive(MONDAY + 32 * HOUR, 10), { labels: ['rented', 'old'] });
   await createObject(vans, 'Van 11', []);
   truck = await createObject(trucks, 'Truck', drive(MONDAY + 8 * HOUR, 40));
 });
@@ -208,15 +212,166 @@ test('lists trips and stops with their places and speeds', async () => {
   });
 });
 
+describe('time in geofences', () => {
+  /** From 0.095° to 0.105° of longitude, around a place where objects stand. */
+  const box = (west: number, east: number) => ({
+    type: 'Polygon',
+    coordinates: [[west, 0.9, east, 0.9, east, 1.1, west, 1.1, west, 0.9]].map((flat) =>
+      Array.from({ length: 5 }, (_, at) => flat.slice(2 * at, 2 * at + 2)),
+    ),
+  });
+  let depot: string;
+  let yard: string;
+  beforeAll(async () => {
+    depot = (await service.admin('POST', 'geofences', { name: 'Depot', geometry: box(0.095, 0.105), group: vans })).body
+      ._id;
+    yard = (await service.admin('POST', 'geofences', { name: 'Yard', geometry: box(0.25, 0.31), group: trucks })).body
+      ._id;
+  });
+  const start = MONDAY + 10 * HOUR;
+  /** Into the depot and out of it again, twice. */
+  const visit = (fromMs: number) => [...drive(fromMs, 10), ...drive(fromMs + 21 * MINUTE, 10, 0.11)];
+
+  test('goes from the first position inside to the first one outside', async () => {
+    const id = await createObject(trucks, 'Visitor', [...visit(start), ...visit(start + 4 * HOUR)]);
+    const { rows, totals } = await ask('geofences', `objects=${id}&geofences=${depot}&${WEEK}`);
+    expect(rows).toMatchObject([
+      {
+        geofence: depot,
+        geofenceName: 'Depot',
+        visits: 2,
+        duration: 22 * MINUTE,
+        arrival: start + 10 * MINUTE,
+        departure: start + 4 * HOUR + 21 * MINUTE,
+      },
+    ]);
+    expect(totals).toEqual({ objects: 1, rows: 1, visits: 2, duration: 22 * MINUTE });
+  });
+
+  test('goes on through a silence if the object is still there, and ends with it otherwise', async () => {
+    const stays = await createObject(trucks, 'Stays', [...drive(start, 10), ...drive(start + 5 * HOUR, 0, 0.1)]);
+    const leaves = await createObject(trucks, 'Leaves', [...drive(start, 10), ...drive(start + 5 * HOUR, 0, 0.5)]);
+    const durationOf = async (id: string): Promise<number> =>
+      (await ask('geofences', `objects=${id}&geofences=${depot}&${WEEK}`)).totals.duration;
+    expect(await durationOf(stays)).toBe(5 * HOUR);
+    expect(await durationOf(leaves)).toBe(10 * MINUTE);
+  });
+
+  test('is divided by days, and counted within the interval', async () => {
+    const id = await createObject(trucks, 'Guest', [
+      ...drive(MONDAY + 23.5 * HOUR, 10),
+      ...drive(MONDAY + 30 * HOUR, 0, 0.1),
+    ]);
+    const { rows, totals } = await ask('geofences', `objects=${id}&geofences=${depot}&${WEEK}&every=1 day`);
+    const seen = rows.map(({ from, visits, duration }: Record<string, number>) => [from, visits, duration]);
+    const midnight = MONDAY + 24 * HOUR;
+    expect(seen).toEqual([
+      [MONDAY, 1, 20 * MINUTE],
+      [midnight, 0, 6 * HOUR + 10 * MINUTE],
+    ]);
+    expect(totals.duration).toBe(6 * HOUR + 30 * MINUTE);
+    const tuesday = await ask('geofences', `objects=${id}&geofences=${depot}&from=2026-11-17&to=2026-11-17`);
+    expect(tuesday.rows).toMatchObject([{ visits: 1, arrival: MONDAY + 30 * HOUR, duration: 10 * MINUTE }]);
+  });
+
+  test('names only geofences that the caller may read', async () => {
+    const fencesIn = async (query: string, call = viewer.call): Promise<string[]> =>
+      (await ask('geofences', `${query}&${WEEK}`, call)).rows.map(
+        ({ geofenceName }: Record<string, string>) => geofenceName,
+      );
+    expect(new Set(await fencesIn(`objects=${van10}`, service.admin))).toEqual(new Set(['Depot', 'Yard']));
+    expect(await fencesIn(`objects=${van10}`)).toEqual(['Depot']);
+    expect(await fencesIn(`objects=${van10}&geofences=${yard}`)).toEqual([]);
+    const { token } = (await service.admin('POST', 'tokens', { name: 'x', scopes: ['GET /objects/*'] })).body;
+    expect(await fencesIn('', service.as(token))).toEqual([]);
+  });
+});
+
+describe('utilization', () => {
+  const start = MONDAY + 10 * HOUR;
+  const modes = (...values: readonly (readonly [minute: number, mode: unknown])[]) =>
+    values.map(([minute, mode]) => ({ time: start + minute * MINUTE, mode }));
+  const statesOf = async (packets: readonly object[], query: string): Promise<unknown[]> => {
+    const id = await createObject(trucks, 'Machine', packets);
+    const { rows } = await ask('utilization', `objects=${id}&${query}`);
+    return rows.map(({ value, duration, share, times }: Record<string, number>) => [
+      value,
+      (duration as number) / MINUTE,
+      share,
+      times,
+    ]);
+  };
+  const TEN_HOURS = `from=${start}&to=${start + 10 * HOUR - 1}`;
+
+  test('is how long each value held, until the next one or the end of its gap', async () => {
+    const packets = modes([0, 'idle'], [30, 'busy'], [60, 'busy'], [90, 'idle'], [300, 'off']);
+    expect(await statesOf(packets, TEN_HOURS)).toEqual([
+      ['idle', 90, 0.15, 2],
+      ['busy', 60, 0.1, 1],
+      ['off', 60, 0.1, 1],
+    ]);
+    expect(await statesOf(packets, `${TEN_HOURS}&gap=1 day`)).toEqual([
+      ['off', 300, 0.5, 1],
+      ['idle', 240, 0.4, 2],
+      ['busy', 60, 0.1, 1],
+    ]);
+  });
+
+  test('begins with the value that holds, and has booleans and numbers', async () => {
+    const packets = modes([-30, true], [15, false], [20, 3]);
+    const query = `from=${start}&to=${start + HOUR - 1}`;
+    expect(await statesOf(packets, query)).toEqual([
+      ['3', 40, 0.6667, 1],
+      ['true', 15, 0.25, 1],
+      ['false', 5, 0.0833, 1],
+    ]);
+    expect(await statesOf(modes([-61, true], [30, false]), query)).toEqual([['false', 30, 0.5, 1]]);
+  });
+
+  test('adds up over days to that of the interval', async () => {
+    const id = await createObject(trucks, 'Night shift', modes([0, 'day'], [900, 'night'], [1_200, 'day']));
+    const query = `objects=${id}&from=2026-11-16&to=2026-11-17&gap=1 day`;
+    const whole = await ask('utilization', query);
+    const days = await ask('utilization', `${query}&every=1 day`);
+    expect(days.totals.duration).toBe(whole.totals.duration);
+    const seen = days.rows.map(({ value, duration, times }: Record<string, number>) => [
+      value,
+      (duration as number) / HOUR,
+      times,
+    ]);
+    // 15 hours from 10:00 on, 5 of the night, and the rest of the day.
+    expect(seen).toEqual([
+      ['day', 14, 1],
+      ['day', 19, 1],
+      ['night', 5, 1],
+    ]);
+  });
+
+  test('makes one row of too many values', async () => {
+    const packets = modes(...Array.from({ length: LIMITS.reportStates + 5 }, (_, minute) => [minute, minute] as const));
+    const states = await statesOf(packets, `from=${start}&to=${start + HOUR - 1}`);
+    expect(states).toHaveLength(LIMITS.reportStates + 1);
+    expect(states[0]).toEqual([null, 10, 0.1667, 1]);
+  });
+
+  test.each(['', '&param=', '&param=$a', '&param=time', '&param=mode&gap=soon'])(
+    'is refused without a parameter that can be one: %s',
+    async (query) => {
+      const { status, body } = await service.admin('GET', `reports/utilization?${WEEK}${query}`);
+      expect([status, body.helper?.message]).toEqual([400, expect.stringMatching(/^(param|gap): /)]);
+    },
+  );
+});
+
 describe('the objects of a report', () => {
   const namesIn = async (query: string, call = service.admin): Promise<string[]> =>
     (await ask('mileage', `${query}&${WEEK}`, call)).rows.map(({ name }: { name: string }) => name);
 
   test('are those with a label, and those that are named', async () => {
-    expect(await namesIn(`labels=${label}`)).toEqual(['Van 2']);
+    expect(await namesIn(`labels=rented,new`)).toEqual(['Van 2']);
     expect(await namesIn(`objects=${van10},${van2},nothing`)).toEqual(['Van 2', 'Van 10']);
     expect(await namesIn(`objects=${van10},${truck}&group=${vans}`)).toEqual(['Van 10']);
-    expect(await namesIn(`objects=${van10}&labels=${label}`)).toEqual([]);
+    expect(await namesIn(`objects=${van10}&labels=rented,new`)).toEqual([]);
   });
 
   test.each(KINDS)('are only those that the caller sees: %s', async (kind) => {
@@ -229,7 +384,11 @@ describe('the objects of a report', () => {
     ]) {
       expect(await ask(kind, `${query}&${WEEK}`, viewer.call)).toEqual(empty);
     }
-    expect(await ask(kind, WEEK, viewer.call)).toEqual(await ask(kind, `group=${vans}&${WEEK}`));
+    const own = await ask(kind, WEEK, viewer.call);
+    const { rows } = await ask(kind, `group=${vans}&${WEEK}`);
+    // A geofence of the other group.
+    expect(own.rows).toEqual(rows.filter((row: Record<string, unknown>) => row.geofenceName !== 'Yard'));
+    expect(own.totals.objects).toBe(3);
     expect((await ask(kind, `group=${trucks}&${WEEK}`)).totals.objects).toBeGreaterThan(0);
   });
 
@@ -275,7 +434,6 @@ describe('an invalid report', () => {
     [`${WEEK}&begin=2026-11-17`, 'from and begin'],
     [`${WEEK}&tz=Nowhere/Else`, 'tz'],
     [`${WEEK}&group=vans`, 'group'],
-    [`${WEEK}&labels=rented`, 'labels'],
     [`${WEEK}&every=1 h`, 'every'],
     [`${WEEK}&every=often`, 'every'],
     [`${WEEK}&stopTime=0`, 'stopTime'],
@@ -353,9 +511,7 @@ test('is a 503 while the database is away', async () => {
   await ask('mileage', `group=${vans}&${WEEK}`);
   await line.cut();
   const answers = await Promise.all(
-    KINDS.flatMap((kind) =>
-      ['', '&format=csv'].map((format) => service.admin('GET', `reports/${kind}?${WEEK}${format}`)),
-    ),
+    KINDS.flatMap((kind) => ['', '&format=csv'].map((format) => service.admin('GET', pathOf(kind, WEEK + format)))),
   );
   await line.mend();
   for (const answer of answers) {
