@@ -5,7 +5,7 @@ import type { Change } from './core/change.js';
 import { createSourceFinder, type SourceFinder } from './devices/sources/source-store.js';
 import { createStoreFinder, type StoreFinder } from './entities/custom-stores.js';
 import { type AudienceCache, createAudienceCache } from './live/audience.js';
-import { createModelFinder, type ModelFinder } from './packets/models.js';
+import { createModelFinder, type FailedFormula, type ModelFinder } from './packets/models.js';
 import type { FairQueue } from './platform/fair-queue.js';
 import type { Database } from './platform/mongo/driver/client.js';
 
@@ -23,11 +23,17 @@ export interface Caches {
   invalidateAll(): void;
 }
 
-/** `isLive` returns whether the change stream delivers; while it does not, every look-up queries the database. */
-export function createCaches(database: Database, isLive: () => boolean, checkTurns: FairQueue): Caches {
+export interface CacheOptions {
+  /** Whether the change stream delivers; while it does not, every look-up queries the database. */
+  readonly isLive: () => boolean;
+  readonly checkTurns: FairQueue;
+  readonly onFailedFormula: (failed: FailedFormula) => void;
+}
+
+export function createCaches(database: Database, { isLive, checkTurns, onFailedFormula }: CacheOptions): Caches {
   const accounts = createAccounts(database, isLive);
   const stores = createStoreFinder(database, isLive, checkTurns);
-  const models = createModelFinder(database, isLive);
+  const models = createModelFinder(database, isLive, onFailedFormula);
   const audiences = createAudienceCache(database);
   const sources = createSourceFinder(database, isLive);
   const invalidate = (written: Pick<Change, 'store' | 'id'>): void => {

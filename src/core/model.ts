@@ -24,6 +24,8 @@ const shape = {
   dataType: z.unknown().optional(),
   unit: z.string().max(64).nullish(),
   reference: z.string().max(1_024).nullish(),
+  // An argument is calculated by it (core/formula.ts).
+  formula: z.unknown().optional().meta({ description: 'An expression in CEL, by which an argument is calculated' }),
   params: z.record(z.string(), z.unknown()).nullish(),
 };
 const node: z.ZodType = z
@@ -52,7 +54,7 @@ export interface Reference {
   readonly path: readonly string[];
 }
 
-const isDataType = (value: unknown): value is DataType => (DATA_TYPES as readonly unknown[]).includes(value);
+export const isDataType = (value: unknown): value is DataType => (DATA_TYPES as readonly unknown[]).includes(value);
 
 /** The declarations of a model, by name. */
 export interface Declarations {
@@ -66,10 +68,16 @@ export interface Declarations {
   readonly keepsLastMessage: boolean;
   /** How far the time of a packet may be ahead. */
   readonly aheadMs: number;
+  /** Adds what is calculated to the parameters of a packet; null where there is nothing. */
+  readonly calculate: ((parameters: JsonObject) => void) | null;
 }
 
 /** Collects the declarations of a model's `data` from all levels of the tree. */
-export function declarationsOf(data: unknown, aheadMs: number = LIMITS.packetAheadMs): Declarations {
+export function declarationsOf(
+  data: unknown,
+  aheadMs: number = LIMITS.packetAheadMs,
+  calculate: Declarations['calculate'] = null,
+): Declarations {
   const parameters = new Map<string, DataType>();
   const references = new Map<string, Reference[]>();
   const actions = new Map<string, JsonObject>();
@@ -87,7 +95,8 @@ export function declarationsOf(data: unknown, aheadMs: number = LIMITS.packetAhe
     if (Array.isArray(children)) for (const child of children) visit(child, typeof id === 'string' ? id : '');
   };
   visit(data, '');
-  return { parameters, references, members: membersOf(references, parameters), actions, keepsLastMessage, aheadMs };
+  const members = membersOf(references, parameters);
+  return { parameters, references, members, actions, keepsLastMessage, aheadMs, calculate };
 }
 
 /** `position.lat` is a member of the parameter `position` if the model declares one; otherwise it may be a topic. */

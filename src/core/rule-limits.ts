@@ -45,4 +45,9 @@ export const RULE_LIMITS = {
   expressionTextCharacters: 64,
   expressionPatternSize: 1_000,
   expressionPatterns: 10_000,
+
+  // Formulas of a model: how many, and their operations together. One of a macro or a pattern counts as many.
+  modelFormulas: 50,
+  modelFormulaCost: 2_000,
+  formulaLongCost: 20,
 } as const;

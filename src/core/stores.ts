@@ -4,6 +4,7 @@ import { isCredential } from './access.js';
 import { isTokenLifetime, parseTimeAhead, TIME_AHEAD, TOKEN_LIFETIME } from './duration.js';
 import { badRequest } from './errors.js';
 import { explainIssue } from './field-errors.js';
+import { parseFormulas } from './formula.js';
 import { geometry } from './geojson.js';
 import type { JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
@@ -128,7 +129,7 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
   models: {
     fields: {
       name,
-      data: modelData.nullish(),
+      data: modelData.superRefine(checkFormulas).nullish(),
       // 0: for ever; absent: RETENTION_DAYS.
       retentionDays: z.int().min(0).max(LIMITS.retentionDays).nullish(),
       timeAhead: timeAhead.nullish(),
@@ -324,6 +325,10 @@ function toStore(storeName: string, definition: Definition): Store {
     translate: definition.translate ?? null,
     checkWhole: definition.checkWhole ?? null,
   };
+}
+
+function checkFormulas(data: unknown, context: z.RefinementCtx): void {
+  parseFormulas(data, (path, message) => context.addIssue({ code: 'custom', path: [...path], message }));
 }
 
 /** Frozen: zod extends a copy, and V8 (Node.js 20) extends the copy of a frozen object without a new shape. */

@@ -101,6 +101,8 @@ function parseMessage(body: unknown, declared: Declarations, nowMs: number, inde
   const sentMs = isAbsent(time) ? null : parsePacketTime(time);
   const { timeMs, deviceTimeMs } = judgeTime(sentMs, nowMs, declared.aheadMs);
   const { kept: parameters, dropped } = parseParameters(body, declared);
+  const isData = Object.keys(parameters).length > 0;
+  if (isData) declared.calculate?.(parameters);
   const online = parseOnline(body.online ?? true, dropped);
   const id = parseId(body, { parameters, dropped });
   const why = dropped.length === 0 ? undefined : joinReasons(dropped);

@@ -50,7 +50,11 @@ export async function startInstance(simulated: SimulatedDatabase, log: Logger): 
   const client = simulatedClient(simulated);
   const database = databaseOf(client, { now: clock.now, aheadMs: LIMITS.packetAheadMs });
   let watcher: Watcher | null = null;
-  const caches = createCaches(database, () => watcher?.isLive() ?? false, createCheckTurns());
+  const caches = createCaches(database, {
+    isLive: () => watcher?.isLive() ?? false,
+    checkTurns: createCheckTurns(),
+    onFailedFormula: () => undefined,
+  });
   const feed = createFeed({
     identify: createIdentity(database, caches),
     ...createFinders(database, createSubscriptionQueue()),

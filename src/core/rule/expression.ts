@@ -100,6 +100,8 @@ export function parseExpression(given: unknown, place: string): Expression {
     throw badRequest(`${place}: ${lineAndColumn(given, at)}: ${reason}`);
   };
   const run = compileText(given, fail);
+  const { type = 'dyn' } = run.check();
+  if (type !== 'bool' && type !== 'dyn') fail(`expected a condition, which is true or false; this is ${type}`, 0);
   const nodes = nodesIn(run.ast);
   const params = new Set(nodes.flatMap((node) => memberOf(node, 'p')));
   const hasMacro = nodes.some(isMacro);
@@ -121,11 +123,8 @@ function compileText(text: string, fail: Fail): Program {
     const ast = ENVIRONMENT.parse(text).ast;
     checkNodes(ast, fail);
     const program = ENVIRONMENT.parse(withRe2(text, ast, fail));
-    const { valid, type, error } = program.check();
-    if (!valid) return fail(error?.summary ?? 'not valid', error?.range?.start ?? 0);
-    if (type !== 'bool' && type !== 'dyn')
-      return fail(`expected a condition, which is true or false; this is ${type}`, 0);
-    return program;
+    const { valid, error } = program.check();
+    return valid ? program : fail(error?.summary ?? 'not valid', error?.range?.start ?? 0);
   } catch (error) {
     if (error instanceof ParseError) return fail(error.summary, error.range?.start ?? 0);
     throw error;
@@ -170,17 +169,49 @@ interface Cost {
   readonly text: TextCost;
 }
 
-function evaluate(run: Program, input: ExpressionInput, { hasMacro, text }: Cost): boolean | null {
-  const values = hasMacro ? countValues(input.p) + countValues(input.last) + countValues(input.object) : 1;
-  if (hasMacro && values > LIMITS.expressionValues) return null;
-  steps = newSteps();
+function evaluate(run: Program, input: ExpressionInput, cost: Cost): boolean | null {
   try {
-    if (text.functions > 0) steps.spend(values * stepsOf(text, input));
-    const result: unknown = run({ ...input });
+    const result = calculate(run, input, cost);
     return typeof result === 'boolean' ? result : null;
   } catch {
     return null;
   }
+}
+
+/** Throws where it has no result. */
+function calculate(run: Program, input: ExpressionInput, { hasMacro, text }: Cost): unknown {
+  const values = hasMacro ? countValues(input.p) + countValues(input.last) + countValues(input.object) : 1;
+  if (hasMacro && values > LIMITS.expressionValues) throw new Error('the packet has too many values for a macro');
+  steps = newSteps();
+  if (text.functions > 0) steps.spend(values * stepsOf(text, input));
+  return run({ ...input });
+}
+
+/** An expression with a value, which is calculated of a packet alone. */
+export interface Formula {
+  /** The members of `p` that it reads. */
+  readonly params: readonly string[];
+  /** About how many operations it takes. */
+  readonly cost: number;
+  /** Throws where it has no result. */
+  calculate(p: JsonObject): unknown;
+}
+
+/** `fail` is told the line and the column. */
+export function parseFormula(given: string, fail: (reason: string) => never): Formula {
+  if (given.length > LIMITS.expressionCharacters) return fail(`at most ${LIMITS.expressionCharacters} characters`);
+  const failAt: Fail = (reason, at) => fail(`${lineAndColumn(given, at)}: ${reason}`);
+  const run = compileText(given, failAt);
+  const nodes = nodesIn(run.ast);
+  const other = nodes.find(({ op, args }) => op === 'id' && (args === 'last' || args === 'object'));
+  if (other !== undefined) return failAt('a formula reads only p, the packet', other.range.start);
+  const cost: Cost = { hasMacro: nodes.some(isMacro), text: textCostOf(nodes) };
+  const isLong = cost.hasMacro || nodes.some(isMatches);
+  return {
+    params: [...new Set(nodes.flatMap((node) => memberOf(node, 'p')))],
+    cost: nodes.length * (isLong ? LIMITS.formulaLongCost : 1),
+    calculate: (p) => calculate(run, { p, last: {}, object: {} }, cost),
+  };
 }
 
 /** A step for each character that a function may read. */
