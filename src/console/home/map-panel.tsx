@@ -1,11 +1,13 @@
 /** The map beside the list. It is created when the first rows are there. */
-import { type Signal, signal, useSignal } from '@preact/signals';
+import { computed, type Signal, signal, useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { MapPlace } from '../map/camera.js';
 import type { FleetMap } from '../map/fleet-map.js';
 import { Icon } from '../parts/icon.js';
 import { type MapState, NoMap, useMap } from '../parts/map-view.js';
+import { worstByObject } from '../state/alarms.js';
+import { nowMs } from '../state/clock.js';
 import { loading, objectRevision, objects, stateRevision } from '../state/fleet.js';
 import { geofences, loadGeofencesOnce } from '../state/geofences.js';
 import { isLost } from '../state/live.js';
@@ -18,6 +20,8 @@ import type { Several } from './choice.js';
 import { isFiltered, place, search, selectedId, visible } from './selection.js';
 
 const SEARCH_RESTS_MS = 400;
+const LOOKS_MS = 10_000;
+const looksTurn = computed(() => Math.floor(nowMs.value / LOOKS_MS));
 
 const choice = signal<typeof import('./choice.js') | null>(null);
 
@@ -36,6 +40,9 @@ export function MapPanel({ question }: { question: ComponentChildren }) {
   stateRevision.value;
   objectRevision.value;
   isLost.value;
+  worstByObject.value;
+  // Objects that send nothing become silent.
+  looksTurn.value;
   const hasRows = objects.size > 0 || loading.value === 'complete' || loading.value === 'failed';
   const { element, map, state } = useMap(async () => {
     const { createFleetMap } = await import('../map/fleet-map.js');

@@ -3,9 +3,9 @@ import type { Map as GlMap } from 'maplibre-gl';
 import { type FleetObject, objects } from '../state/fleet.js';
 import type { Geofence } from '../state/geofences.js';
 import { placeOf } from '../state/places.js';
-import { type BaseMapOptions, createBaseMap, isReduced } from './base-map.js';
+import { type BaseMap, type BaseMapOptions, createBaseMap, isReduced } from './base-map.js';
 import { CLOSE_ZOOM, FIT, type MapPlace, WORLD_PX } from './camera.js';
-import { createGeofenceLayer, type GeofenceLayer } from './geofence-layer.js';
+import type { GeofenceLayer } from './geofence-layer.js';
 import { toLat, toLon, toX, toY } from './mercator.js';
 import { ObjectPoints, type View } from './object-points.js';
 import { createPointCanvas, type PointCanvas, type PointCanvasOptions } from './point-canvas.js';
@@ -55,7 +55,7 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
   let selected: string | null = null;
   const colors = () => POINT_COLORS[isDark ? 'dark' : 'light'];
   const drawing = addPointCanvas(map, { points, view, colors });
-  let geofences: Promise<GeofenceLayer> | undefined;
+  let geofences: Promise<GeofenceLayer | null> | undefined;
   map.on('click', ({ point }) => {
     const [first = null, ...others] = points.together(view(), point, CLICK_PX);
     if (first !== null && others.length > 0) options.onSeveral([first, ...others], { x: point.x, y: point.y });
@@ -83,12 +83,12 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
     setDark(wanted): void {
       isDark = wanted;
       base.setDark(wanted);
-      void geofences?.then((shapes) => shapes.setDark(wanted));
+      void geofences?.then((shapes) => shapes?.setDark(wanted));
     },
     showGeofences(shown: readonly Geofence[]): void {
       // Without geofences, the map begins sooner.
-      if (shown.length > 0) geofences ??= base.loaded.then(() => createGeofenceLayer(map, isDark));
-      void geofences?.then((shapes) => shapes.show(shown));
+      if (shown.length > 0) geofences ??= loadGeofenceLayer(base, container, () => isDark);
+      void geofences?.then((shapes) => shapes?.show(shown));
     },
     zoomBy(levels: number, originalEvent: Event): void {
       map.zoomTo(map.getZoom() + levels, { duration: isReduced() ? 0 : 250 }, { originalEvent });
@@ -99,6 +99,12 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
     },
     remove: (): void => map.remove(),
   };
+}
+
+/** The layer of the geofences; null when the page has gone on, or the server is away. */
+async function loadGeofenceLayer({ map, loaded }: BaseMap, container: HTMLElement, isDark: () => boolean) {
+  const [part] = await Promise.all([import('./geofence-layer.js').catch(() => null), loaded]);
+  return part === null || !container.isConnected ? null : part.createGeofenceLayer(map, isDark());
 }
 
 /** Draws the objects whenever the map is drawn. The map is not left half done where the browser has no canvas left. */

@@ -1,14 +1,18 @@
 /** Where objects are on the map, in arrays that go to the graphics card: five thousand that move cost a millisecond. */
-import { findCourse, findSpeed } from '../../core/motion-fields.js';
+import { activityOf } from '../state/activity.js';
+import { type OpenAlarm, worstByObject } from '../state/alarms.js';
+import { nowMs } from '../state/clock.js';
 import { changed, type FleetObject, objects } from '../state/fleet.js';
 import { isLost } from '../state/live.js';
-import { MOVING_KMH } from '../state/motion.js';
+import { motionOf } from '../state/motion.js';
 import { placeOf } from '../state/places.js';
 import { shortWay, spanOf } from './antimeridian.js';
 import { toX, toY } from './mercator.js';
-import { NO_DIRECTION } from './point-shapes.js';
+import { LOOK_SIZE, MARKER_ALARMS, MARKER_KINDS, type MarkerKind, NO_DIRECTION } from './point-shapes.js';
 
 const FIRST_ROOM = 1_024;
+/** Objects that send nothing become silent as time passes. */
+const LOOKS_MS = 10_000;
 /** Points that are closer than this hide each other. */
 const COVERED_PX = 6;
 
@@ -45,11 +49,14 @@ export class ObjectPoints {
   #selected: string | null = null;
   #shown: readonly FleetObject[] | null | undefined;
   #isLost = false;
+  #worst: ReadonlyMap<string, OpenAlarm> = new Map();
+  #looksMs = 0;
+  #front: Uint32Array | null = null;
   // Double precision: single is three metres wide.
   #world = new Float64Array(FIRST_ROOM * 2);
   #place = new Float32Array(FIRST_ROOM * 2);
-  /** Direction, kind and whether it is selected, of each. */
-  look = new Float32Array(FIRST_ROOM * 3);
+  /** Direction, kind, worst alarm and whether it is selected, of each. */
+  look = new Float32Array(FIRST_ROOM * LOOK_SIZE);
 
   get count(): number {
     return this.#ids.length;
@@ -61,22 +68,49 @@ export class ObjectPoints {
 
   /** Shows these objects and no others, or all of them, as they are now. */
   show(shown: readonly FleetObject[] | null): void {
-    const isChanged = this.#isLost !== isLost.peek();
-    this.#isLost = isLost.peek();
-    if (isChanged || shown !== null || this.#shown !== shown || [...changed].some((id) => !objects.has(id))) {
+    if (shown !== null || this.#shown !== shown || [...changed].some((id) => !objects.has(id))) {
       this.#slots.clear();
       this.#ids = [];
       for (const { _id } of shown ?? objects.values()) this.#put(_id);
     } else for (const id of changed) this.#put(id);
     this.#shown = shown;
     changed.clear();
+    this.#front = null;
+    this.#lookAgain();
+  }
+
+  /** What is not told by packets: the connection, alarms, and the time that passes. */
+  #lookAgain(): void {
+    const isChanged = this.#isLost !== isLost.peek() || this.#worst !== worstByObject.peek();
+    if (!isChanged && Math.abs(nowMs.peek() - this.#looksMs) < LOOKS_MS) return;
+    this.#isLost = isLost.peek();
+    this.#worst = worstByObject.peek();
+    this.#looksMs = nowMs.peek();
+    for (const [slot, id] of this.#ids.entries()) this.#look(slot, objects.get(id));
   }
 
   mark(selected: string | null): void {
     const [before, slot] = [this.#selected, selected].map((id) => this.#slots.get(id ?? ''));
-    if (before !== undefined) this.look[before * 3 + 2] = 0;
-    if (slot !== undefined) this.look[slot * 3 + 2] = 1;
+    if (before !== undefined) this.look[before * LOOK_SIZE + 3] = 0;
+    if (slot !== undefined) this.look[slot * LOOK_SIZE + 3] = 1;
     this.#selected = selected;
+    this.#front = null;
+  }
+
+  /** The objects that are drawn above others: those with an alarm, and the selected one above all. */
+  front(): Uint32Array {
+    this.#front ??= this.#findFront();
+    return this.#front;
+  }
+
+  #findFront(): Uint32Array {
+    const alarmOf = (slot: number): number => this.look[slot * LOOK_SIZE + 2] as number;
+    const withAlarm = [...this.#worst.keys()]
+      .map((id) => this.#slots.get(id))
+      .filter((slot) => slot !== undefined)
+      .sort((one, other) => alarmOf(one) - alarmOf(other));
+    const selected = this.#slots.get(this.#selected ?? '');
+    return Uint32Array.from(selected === undefined ? withAlarm : [...withAlarm, selected]);
   }
 
   /** Places in the window, from -1 to 1. */
@@ -144,9 +178,18 @@ export class ObjectPoints {
     const slot = this.#slotOf(id);
     this.#world[slot * 2] = toX(position.lon);
     this.#world[slot * 2 + 1] = toY(position.lat);
-    this.look[slot * 3] = directionOf(object);
-    this.look[slot * 3 + 1] = object.state?.online && !this.#isLost ? 1 : 0;
-    this.look[slot * 3 + 2] = id === this.#selected ? 1 : 0;
+    this.#look(slot, object);
+  }
+
+  #look(slot: number, object: FleetObject | undefined): void {
+    if (object === undefined) return;
+    const kind = kindOf(object);
+    const alarm = this.#worst.get(object._id);
+    const at = slot * LOOK_SIZE;
+    this.look[at] = kind === 'moving' ? directionOf(object) : NO_DIRECTION;
+    this.look[at + 1] = MARKER_KINDS.indexOf(kind);
+    this.look[at + 2] = alarm === undefined ? 0 : MARKER_ALARMS.indexOf(alarm.severity);
+    this.look[at + 3] = object._id === this.#selected ? 1 : 0;
   }
 
   #slotOf(id: string): number {
@@ -174,9 +217,14 @@ const inMap = (y: number): number => Math.min(1, Math.max(0, y));
 
 const extentOf = (places: Float64Array): [number, number] => [inMap(places[0] ?? 0), inMap(places.at(-1) ?? 0)];
 
-function directionOf({ state }: FleetObject): number {
-  if (state === undefined) return NO_DIRECTION;
-  const course = findCourse(state);
-  if (Number.isNaN(course) || findSpeed(state) < MOVING_KMH) return NO_DIRECTION;
-  return (course * Math.PI) / 180;
+function kindOf(object: FleetObject): MarkerKind {
+  const activity = activityOf(object, nowMs.peek());
+  if (activity === 'offline') return 'offline';
+  if (isLost.peek() || activity === 'never') return 'unknown';
+  return activity === 'reporting' ? 'standing' : activity;
+}
+
+function directionOf(object: FleetObject): number {
+  const course = motionOf(object)?.course ?? Number.NaN;
+  return Number.isNaN(course) ? NO_DIRECTION : (course * Math.PI) / 180;
 }

@@ -1,6 +1,6 @@
 /** Draws the objects above the map. */
 import type { ObjectPoints, View } from './object-points.js';
-import { FRAGMENT, POINT_PX, type PointColors, VERTEX } from './point-shapes.js';
+import { FRAGMENT, LOOK_SIZE, POINT_PX, type PointColors, VERTEX } from './point-shapes.js';
 
 export interface PointCanvasOptions {
   readonly points: ObjectPoints;
@@ -15,7 +15,7 @@ export interface PointCanvas {
   remove(): void;
 }
 
-const UNIFORMS = ['size', 'online', 'offline', 'ring', 'selected'];
+const UNIFORMS = ['size', 'online', 'offline', 'ring', 'selected', 'info', 'warning', 'critical'];
 
 /** A canvas of their own above the map: objects that move cost the drawing of objects, not of countries and names, too. */
 export function createPointCanvas(container: HTMLElement, options: PointCanvasOptions): PointCanvas {
@@ -54,7 +54,8 @@ function createDrawing(gl: WebGL2RenderingContext, { points, view, colors }: Poi
   gl.enable(gl.BLEND);
   gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   const place = attach(gl, program, 'a_place', 2);
-  const look = attach(gl, program, 'a_look', 3);
+  const look = attach(gl, program, 'a_look', LOOK_SIZE);
+  gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
   const uniforms = new Map(UNIFORMS.map((name) => [name, gl.getUniformLocation(program, `u_${name}`)] as const));
   return () => {
     if (gl.isContextLost()) return;
@@ -64,10 +65,13 @@ function createDrawing(gl: WebGL2RenderingContext, { points, view, colors }: Poi
     gl.viewport(0, 0, canvas.width, canvas.height);
     gl.clear(gl.COLOR_BUFFER_BIT);
     fill(gl, place, points.project(shown).subarray(0, points.count * 2));
-    fill(gl, look, points.look.subarray(0, points.count * 3));
+    fill(gl, look, points.look.subarray(0, points.count * LOOK_SIZE));
     gl.uniform1f(uniforms.get('size') ?? null, POINT_PX * devicePixelRatio);
     for (const [name, rgb] of Object.entries(colors())) gl.uniform3fv(uniforms.get(name) ?? null, rgb);
     gl.drawArrays(gl.POINTS, 0, points.count);
+    const above = points.front();
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, above, gl.STREAM_DRAW);
+    gl.drawElements(gl.POINTS, above.length, gl.UNSIGNED_INT, 0);
   };
 }
 

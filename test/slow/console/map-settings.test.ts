@@ -51,6 +51,18 @@ describe('the question', () => {
     expect(await stored()).toBeNull();
   });
 
+  test('leaves the buttons of the map free on phones', async () => {
+    await service.admin('POST', 'objects', { id: 'on phone', name: 'On phone' });
+    for (const width of [320, 390]) {
+      const page = await browser.openAs('/', undefined, { ...browser.phone, viewport: { width, height: 740 } });
+      await question(page).waitFor();
+      // A click waits until nothing else is in the way.
+      await page.getByRole('button', { name: 'Zoom in' }).click();
+      await page.getByRole('button', { name: 'Show all objects' }).click();
+      await question(page).getByRole('button', { name: 'No streets' }).click({ trial: true });
+    }
+  });
+
   test('stores that streets come from OpenFreeMap, which pages may then ask', async () => {
     // The request is aborted below: no test asks the internet.
     browser.expectErrors(/ERR_FAILED|openfreemap/);
