@@ -9,6 +9,7 @@ import { FIRST_PLACE, MIN_ZOOM } from './camera.js';
 import { watchTiles } from './missing-tiles.js';
 import { STYLE, TILES_URL } from './own-map.js';
 import { printPicture } from './print.js';
+import { translateLabels } from './style-labels.js';
 import type { TilesLayer } from './tiles-file.js';
 import { usesMiles } from './units.js';
 
@@ -88,12 +89,8 @@ interface Ground {
 /** The ground: a style of the operator's, or the own outlines, with the operator's tiles on them. */
 async function loadGround(map: GlMap, isDark: boolean, container: HTMLElement): Promise<Ground> {
   const watch = STYLE === null && TILES_URL === null ? null : watchTiles(map, container);
-  // Labels whose names cannot be translated stay as they are.
-  const labels = STYLE === null ? null : import('./style-labels.js').catch(() => null);
   if (STYLE !== null && (await isStyleThere(map))) {
-    const part = await labels;
-    // The page may have gone on.
-    if (container.isConnected) part?.translateLabels(map);
+    translateLabels(map);
     markDrawn(map);
     return { setDark: () => undefined };
   }

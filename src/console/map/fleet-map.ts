@@ -7,6 +7,7 @@ import { type BaseMap, type BaseMapOptions, createBaseMap, isReduced } from './b
 import { CLOSE_ZOOM, FIT, type MapPlace, WORLD_PX } from './camera.js';
 import type { GeofenceLayer } from './geofence-layer.js';
 import { toLat, toLon, toX, toY } from './mercator.js';
+import type { NameCanvas } from './name-canvas.js';
 import { ObjectPoints, type View } from './object-points.js';
 import { createPointCanvas, type PointCanvas, type PointCanvasOptions } from './point-canvas.js';
 import { POINT_COLORS } from './point-shapes.js';
@@ -54,7 +55,8 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
   let isDark: boolean = options.isDark;
   let selected: string | null = null;
   const colors = () => POINT_COLORS[isDark ? 'dark' : 'light'];
-  const drawing = addPointCanvas(map, { points, view, colors });
+  const names = createNames(map, points, () => isDark);
+  const drawing = addPointCanvas(map, { points, view, colors, onDraw: names.draw });
   let geofences: Promise<GeofenceLayer | null> | undefined;
   map.on('click', ({ point }) => {
     const [first = null, ...others] = points.together(view(), point, CLICK_PX);
@@ -69,6 +71,7 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
     update(shown): void {
       points.show(shown);
       points.mark(selected);
+      if (points.count > 0) names.loadOnce(drawing.drawSoon);
       camera.begin(selected);
       follower.follow();
       drawing.drawSoon();
@@ -118,6 +121,26 @@ function addPointCanvas(map: GlMap, options: PointCanvasOptions): PointCanvas {
     map.remove();
     throw error;
   }
+}
+
+/** The names of objects, once there are some. */
+function createNames(map: GlMap, points: ObjectPoints, isDark: () => boolean) {
+  let canvas: NameCanvas | null = null;
+  let isAsked = false;
+  const load = async (onLoad: () => void): Promise<void> => {
+    const part = await import('./name-canvas.js').catch(() => null);
+    const container = map.getCanvasContainer();
+    if (part === null || !container.isConnected) return;
+    canvas = part.createNameCanvas(container, points, isDark);
+    onLoad();
+  };
+  return {
+    draw: (view: View): void => canvas?.draw(view, map.isMoving()),
+    loadOnce(onLoad: () => void): void {
+      if (!isAsked) void load(onLoad);
+      isAsked = true;
+    },
+  };
 }
 
 function createCamera(map: GlMap, points: ObjectPoints, place: MapPlace | null) {

@@ -8,13 +8,12 @@ import { motionOf } from '../state/motion.js';
 import { placeOf } from '../state/places.js';
 import { shortWay, spanOf } from './antimeridian.js';
 import { toX, toY } from './mercator.js';
+import { type Piles, pileUp } from './piles.js';
 import { LOOK_SIZE, MARKER_ALARMS, MARKER_KINDS, type MarkerKind, NO_DIRECTION } from './point-shapes.js';
 
 const FIRST_ROOM = 1_024;
 /** Objects that send nothing become silent as time passes. */
 const LOOKS_MS = 10_000;
-/** Points that are closer than this hide each other. */
-const COVERED_PX = 6;
 
 export interface View {
   /** The middle of the window, and the size of the world in pixels. */
@@ -52,6 +51,9 @@ export class ObjectPoints {
   #worst: ReadonlyMap<string, OpenAlarm> = new Map();
   #looksMs = 0;
   #front: Uint32Array | null = null;
+  /** Counts changes of places. */
+  #revision = 0;
+  #piles: { readonly key: string; readonly piles: Piles } | null = null;
   // Double precision: single is three metres wide.
   #world = new Float64Array(FIRST_ROOM * 2);
   #place = new Float32Array(FIRST_ROOM * 2);
@@ -76,6 +78,7 @@ export class ObjectPoints {
     this.#shown = shown;
     changed.clear();
     this.#front = null;
+    this.#revision++;
     this.#lookAgain();
   }
 
@@ -131,13 +134,31 @@ export class ObjectPoints {
     return this.#ids[this.#nearestSlot(toWorld(view, at), withinPx / view.worldPx)] ?? null;
   }
 
-  /** That object, and those that it covers: they are as good as in the same place. In the order in which they came. */
+  /** That object, and those in its pile. In the order in which they came. */
   together(view: View, at: { x: number; y: number }, withinPx: number): string[] {
     const best = this.#nearestSlot(toWorld(view, at), withinPx / view.worldPx);
     if (best < 0) return [];
-    const place = { x: this.#world[best * 2] as number, y: this.#world[best * 2 + 1] as number };
-    const within = (COVERED_PX / view.worldPx) ** 2;
-    return this.#ids.filter((_, slot) => this.#distance2(slot, place) <= within);
+    const { of } = this.piles(view);
+    return of[best] === -1 ? [this.idOf(best)] : this.#ids.filter((_, slot) => of[slot] === of[best]);
+  }
+
+  /** Those that cover each other. */
+  piles(view: View): Piles {
+    const key = [this.#revision, ...Object.values(view)].join();
+    if (this.#piles?.key !== key) this.#piles = { key, piles: pileUp(this.project(view), this.count, view) };
+    return this.#piles.piles;
+  }
+
+  idOf(slot: number): string {
+    return this.#ids[slot] ?? '';
+  }
+
+  /** The place of an object in the window. */
+  pixel({ x, y, worldPx, widthPx, heightPx }: View, slot: number): { x: number; y: number } {
+    return {
+      x: widthPx / 2 + shortWay((this.#world[slot * 2] as number) - x) * worldPx,
+      y: heightPx / 2 + ((this.#world[slot * 2 + 1] as number) - y) * worldPx,
+    };
   }
 
   #nearestSlot(place: WorldPlace, within: number): number {

@@ -6,6 +6,8 @@ export interface PointCanvasOptions {
   readonly points: ObjectPoints;
   readonly view: () => View;
   readonly colors: () => PointColors;
+  /** Called whenever they are drawn. */
+  readonly onDraw: (view: View) => void;
 }
 
 export interface PointCanvas {
@@ -47,7 +49,7 @@ export function createPointCanvas(container: HTMLElement, options: PointCanvasOp
 }
 
 /** What draws all objects as they are now. */
-function createDrawing(gl: WebGL2RenderingContext, { points, view, colors }: PointCanvasOptions): () => void {
+function createDrawing(gl: WebGL2RenderingContext, { points, view, colors, onDraw }: PointCanvasOptions): () => void {
   const { canvas } = gl;
   const program = createProgram(gl);
   gl.useProgram(program);
@@ -72,6 +74,7 @@ function createDrawing(gl: WebGL2RenderingContext, { points, view, colors }: Poi
     const above = points.front();
     gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, above, gl.STREAM_DRAW);
     gl.drawElements(gl.POINTS, above.length, gl.UNSIGNED_INT, 0);
+    onDraw(shown);
   };
 }
 
