@@ -1,6 +1,6 @@
 /** The simulated database answers as the real one: random commands against both, through the same driver. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { BSON, type Collection, type Document, MongoClient, MongoError, ObjectId } from 'mongodb';
+import { BSON, type ClientSession, type Collection, type Document, MongoClient, MongoError, ObjectId } from 'mongodb';
 import { replaceClock } from '../../src/platform/clock.js';
 import { testUri } from '../support/fixture.js';
 import { fc, runsOf } from '../support/runs.js';
@@ -11,7 +11,7 @@ import { VirtualTime } from './virtual-time.js';
 
 const ids = Array.from({ length: 5 }, (_, at) => new ObjectId(`${at}`.repeat(24)));
 
-type Operation = (collection: Collection<Document>) => Promise<unknown>;
+type Operation = (collection: Collection<Document>, client: MongoClient) => Promise<unknown>;
 
 interface Named {
   readonly name: string;
@@ -36,6 +36,7 @@ const operand = fc.oneof(
   fc.record({ $gte: number, $lt: number }),
   fc.record({ $lte: text }),
   fc.record({ $not: fc.record({ $gt: number }) }),
+  fc.record({ $type: fc.constantFrom('string', 'null', 'number') }),
 );
 const plain = fc
   .array(fc.tuple(path, operand), { minLength: 0, maxLength: 2 })
@@ -65,7 +66,16 @@ const update: fc.Arbitrary<Document | Document[]> = fc.oneof(
   ]),
 );
 const sort = fc.constantFrom<Document>({ _id: 1 }, { _id: -1 }, { b: 1, _id: 1 }, { a: -1, _id: 1 });
-const projection = fc.constantFrom<Document>({}, { a: 1 }, { _id: 1 }, { _id: 0, b: 1 }, { a: 0 }, { 'c.d': 1 });
+const COMPUTED = { isMore: { $gt: ['$b', 1] }, b: 1, sum: { $add: ['$b', 2] } };
+const projection = fc.constantFrom<Document>(
+  {},
+  { a: 1 },
+  { _id: 1 },
+  { _id: 0, b: 1 },
+  { a: 0 },
+  { 'c.d': 1 },
+  COMPUTED,
+);
 
 /** Texts for the report of a failure. */
 const named = (name: string, given: unknown, run: Operation): Named => ({
@@ -73,7 +83,80 @@ const named = (name: string, given: unknown, run: Operation): Named => ({
   run,
 });
 
+/** One write, as a statement of a transaction or by itself. */
+type Write = (collection: Collection<Document>, options: { session?: ClientSession }) => unknown;
+
+interface Writing extends Named {
+  readonly key: string;
+  readonly write: Write;
+}
+
+const write: fc.Arbitrary<Writing> = fc
+  .oneof(
+    document.map((one) => ({ insert: one, _id: one._id })),
+    fc.tuple(id, number).map(([_id, b]) => ({ set: b, _id })),
+    id.map((_id) => ({ remove: true, _id })),
+    fc.tuple(id, number).map(([_id, b]) => ({ upsert: b, _id })),
+  )
+  .map((given) => {
+    const run: Write = (collection, options) => {
+      if ('insert' in given) return collection.insertOne(copy(given.insert), options);
+      const { _id } = given;
+      if ('remove' in given) return collection.findOneAndDelete({ _id }, options);
+      const upsert = 'upsert' in given;
+      const update = { $set: { b: upsert ? given.upsert : given.set } };
+      return collection.findOneAndUpdate({ _id }, update, { ...options, upsert, returnDocument: 'after' });
+    };
+    const key = String(given._id);
+    return { ...named('write', given, async (collection) => run(collection, {})), key, write: run };
+  });
+
+/** What two transactions do in turns, and others beside them. */
+const turn = fc.record({ who: fc.constantFrom('first', 'second', 'other'), what: write });
+const ending = fc.constantFrom('commit', 'abort');
+const transactions = fc
+  .record({ turns: fc.array(turn, { minLength: 1, maxLength: 6 }), first: ending, second: ending })
+  .map(({ turns, ...endings }) => {
+    const text = turns.map(({ who, what }) => `${who}: ${what.name}`);
+    return named('transactions', { turns: text, ...endings }, (collection, client) =>
+      runTransactions(collection, client, { turns, ...endings }),
+    );
+  });
+
+interface Transactions {
+  readonly turns: readonly { readonly who: string; readonly what: Writing }[];
+  readonly first: string;
+  readonly second: string;
+}
+
+/** What each statement answered, and each end. */
+async function runTransactions(
+  collection: Collection<Document>,
+  client: MongoClient,
+  { turns, first, second }: Transactions,
+): Promise<string[]> {
+  const sessions = new Map(['first', 'second'].map((name) => [name, client.startSession()]));
+  for (const session of sessions.values()) session.startTransaction({ writeConcern: { w: 'majority' } });
+  const answers: string[] = [];
+  for (const [nth, { who, what }] of turns.entries()) {
+    const session = sessions.get(who);
+    // A write beside transactions waits for the one that has written the same document.
+    const isHeld = turns.slice(0, nth).some((before) => before.who !== 'other' && before.what.key === what.key);
+    if (session === undefined && isHeld) continue;
+    const options = session === undefined ? {} : { session };
+    const read = (): Promise<unknown> => collection.find({}, { sort: { _id: 1 }, ...options }).toArray();
+    answers.push(await outcomeOf(async () => what.write(collection, options)), await outcomeOf(read));
+  }
+  for (const [name, end] of Object.entries({ first, second })) {
+    const session = sessions.get(name) as ClientSession;
+    answers.push(await outcomeOf(() => (end === 'commit' ? session.commitTransaction() : session.abortTransaction())));
+    await session.endSession();
+  }
+  return answers;
+}
+
 const operation: fc.Arbitrary<Named> = fc.oneof(
+  { arbitrary: transactions, weight: 2 },
   fc
     .tuple(fc.array(document, { minLength: 1, maxLength: 3 }), fc.boolean())
     .map(([documents, ordered]) =>
@@ -111,6 +194,13 @@ const operation: fc.Arbitrary<Named> = fc.oneof(
         collection.find(where, { sort: order as never, limit, projection: fields }).toArray(),
       ),
     ),
+  filter.map((where) =>
+    named('group', where, async (collection) => {
+      const $group = { _id: '$b', rows: { $sum: 1 }, sum: { $sum: '$c.d' } };
+      const found = await collection.aggregate([{ $match: where }, { $group }]).toArray();
+      return found.map((one) => BSON.EJSON.stringify(one)).sort();
+    }),
+  ),
   filter.map((where) => named('countDocuments', where, (collection) => collection.countDocuments(where))),
   fc
     .tuple(path, filter)
@@ -206,8 +296,8 @@ test('gives the answers, documents and changes of the real database to random co
     const realChanges = await openStream(real, name);
     const simulatedChanges = await settle(() => openStream(client, name));
     for (const { name: text, run } of operations) {
-      const wanted = await outcomeOf(() => run(ours));
-      const got = await settle(() => outcomeOf(() => run(theirs)));
+      const wanted = await outcomeOf(() => run(ours, real));
+      const got = await settle(() => outcomeOf(() => run(theirs, client)));
       expect(`${text} → ${got}`).toBe(`${text} → ${wanted}`);
     }
     expect(await settle(() => everything(theirs))).toBe(await everything(ours));

@@ -21,6 +21,8 @@ const SELECTION_MS = 5_000;
 /** As long as a real election takes at most, with its settings. */
 const ELECTION_MS = 3_000;
 const INTERRUPTED = 11_602;
+/** How often a write looks whether the transaction that it waits for is over. */
+const BLOCKED_MAX_MS = 20;
 
 interface Sent {
   readonly command: Document;
@@ -29,6 +31,8 @@ interface Sent {
   readonly resolve: (reply: Document) => void;
   readonly reject: (error: unknown) => void;
   readonly isReplyLost: boolean;
+  /** For how long it has waited for a transaction. */
+  readonly blockedMs: number;
 }
 
 export class SimulatedDatabase {
@@ -74,10 +78,11 @@ export class SimulatedDatabase {
     const { random } = this.#time;
     const isRequestLost = chance(random, this.faults.requestLost);
     const isReplyLost = chance(random, this.faults.replyLost);
-    const isTwice = command.txnNumber !== undefined && chance(random, this.faults.twice);
+    const isRetryable = command.txnNumber !== undefined && command.autocommit === undefined;
+    const isTwice = isRetryable && chance(random, this.faults.twice);
     const ms = this.#latencyMs();
     return new Promise((resolve, reject) => {
-      const sent: Sent = { command, owner, term: this.#term, resolve, reject, isReplyLost };
+      const sent: Sent = { command, owner, term: this.#term, resolve, reject, isReplyLost, blockedMs: 0 };
       if (isRequestLost) this.#fail(sent, new MongoNetworkError('the request was lost'), ms);
       else this.#time.after(ms, null, () => this.#arrive(sent));
       if (isTwice) {
@@ -108,15 +113,20 @@ export class SimulatedDatabase {
   }
 
   #refuse(sent: Sent, error: unknown): void {
-    // A transaction holds the document for a moment.
-    if (error instanceof Blocked) this.#time.after(1, null, () => this.#arrive(sent));
+    if (error instanceof Blocked) this.#waitForTransaction(sent);
     else if (error instanceof CommandError) this.#reply(sent, toErrorReply(error));
     else this.#time.onError(error);
   }
 
+  /** A transaction holds the document for a moment. Only when that is over, the real one looks whether it has waited for too long. */
+  #waitForTransaction(sent: Sent): void {
+    const ms = Math.max(1, Math.min(sent.blockedMs, BLOCKED_MAX_MS));
+    this.#time.after(ms, null, () => this.#arrive({ ...sent, blockedMs: sent.blockedMs + ms }));
+  }
+
   #execute(sent: Sent): void {
     const before = this.server.oplog.length;
-    const { reply, waitsFor } = this.server.execute(sent.command);
+    const { reply, waitsFor } = this.server.execute(sent.command, sent.blockedMs);
     if (this.server.oplog.length > before) this.#replicate();
     if (sent.command.killCursors !== undefined) this.#serveReaders();
     if (waitsFor > this.server.majority) this.#waiting.push({ ...sent, length: waitsFor, reply });

@@ -1,6 +1,6 @@
 /** Filters, projections and sort orders of the simulated database. It throws for whatever it does not know. */
 import type { Document } from 'mongodb';
-import { areEqual, compareValues } from './compare.js';
+import { areEqual, compareValues, isNumber } from './compare.js';
 import { evaluate } from './expression.js';
 
 /** The values at a path; a path through an array leads to the values in each of its items. */
@@ -24,12 +24,13 @@ export function isDocument(value: unknown): value is Document {
 const isOperators = (value: unknown): value is Document =>
   isDocument(value) && !(value instanceof RegExp) && Object.keys(value).some((name) => name.startsWith('$'));
 
-export function matches(document: Document, filter: Document): boolean {
+/** `nowMs` is the time by the clock of the database. */
+export function matches(document: Document, filter: Document, nowMs = 0): boolean {
   return Object.entries(filter).every(([name, condition]) => {
-    if (name === '$and') return condition.every((one: Document) => matches(document, one));
-    if (name === '$or') return condition.some((one: Document) => matches(document, one));
-    if (name === '$nor') return !condition.some((one: Document) => matches(document, one));
-    if (name === '$expr') return Boolean(evaluate(condition, { root: document }));
+    if (name === '$and') return condition.every((one: Document) => matches(document, one, nowMs));
+    if (name === '$or') return condition.some((one: Document) => matches(document, one, nowMs));
+    if (name === '$nor') return !condition.some((one: Document) => matches(document, one, nowMs));
+    if (name === '$expr') return Boolean(evaluate(condition, { root: document, nowMs }));
     if (name === '$comment') return true;
     if (name.startsWith('$')) throw new Error(`the simulated database does not know ${name}`);
     return meets(valuesAt(document, name.split('.')), condition);
@@ -70,11 +71,19 @@ function meetsOperator(values: readonly unknown[], operator: string, wanted: unk
   if (operator === '$nin') return !(wanted as unknown[]).some((one) => equalsOne(values, one));
   if (operator === '$exists') return values.some((value) => value !== undefined) === Boolean(wanted);
   if (operator === '$not') return !meets(values, wanted);
+  if (operator === '$type') return withItems(values).some((value) => isOfType(value, String(wanted)));
   if (operator === '$size') return values.some((value) => Array.isArray(value) && value.length === wanted);
   if (operator === '$elemMatch') {
     return values.some((value) => Array.isArray(value) && value.some((item) => matches(item, wanted as Document)));
   }
   throw new Error(`the simulated database does not know ${operator}`);
+}
+
+function isOfType(value: unknown, name: string): boolean {
+  if (name === 'string') return typeof value === 'string';
+  if (name === 'null') return value === null;
+  if (name === 'number') return isNumber(value);
+  throw new Error(`the simulated database does not know the type ${name}`);
 }
 
 const typeOf = (value: unknown): string =>
@@ -113,19 +122,27 @@ export function sortDocuments(documents: readonly Document[], order: Document): 
   });
 }
 
-/** Keeps or leaves out fields; paths into documents lead to what they name. */
-export function project(document: Document, projection: Document | undefined): Document {
-  const entries = Object.entries(projection ?? {});
-  if (entries.length === 0) return document;
-  if (entries.some(([, value]) => typeof value === 'object')) {
-    throw new Error('the simulated database projects only fields');
-  }
+/** Keeps or leaves out fields; paths into documents lead to what they name. What is computed comes after what is kept. */
+export function project(document: Document, projection: Document | undefined, nowMs = 0): Document {
+  const all = Object.entries(projection ?? {});
+  if (all.length === 0) return document;
+  const computed = all.filter(([, value]) => typeof value === 'object' && value !== null);
+  if (computed.length === 0) return projectFields(document, projection as Document);
+  const fields = Object.fromEntries(all.filter((one) => !computed.includes(one)));
+  if (Object.values(fields).some((value) => !value)) throw new Error('the simulated database leaves out only fields');
+  const kept = projectFields(document, Object.keys(fields).length === 0 ? { _id: 1 } : fields);
+  const values = computed.map(([name, expression]) => [name, evaluate(expression, { root: document, nowMs })]);
+  return { ...kept, ...Object.fromEntries(values.filter(([, value]) => value !== undefined)) };
+}
+
+function projectFields(document: Document, projection: Document): Document {
+  const entries = Object.entries(projection);
   const isKeeping =
     entries.some(([name, value]) => name !== '_id' && Boolean(value)) ||
     entries.every(([n, v]) => n === '_id' && Boolean(v));
   const named = entries.filter(([, value]) => Boolean(value) === isKeeping).map(([name]) => name.split('.'));
   if (isKeeping) {
-    const hasId = projection?._id === undefined || Boolean(projection._id);
+    const hasId = projection._id === undefined || Boolean(projection._id);
     return keepPaths(document, hasId ? [['_id'], ...named] : named);
   }
   return dropPaths(document, named);

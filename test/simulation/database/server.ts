@@ -4,10 +4,11 @@
  * Long because its parts share the state of the set.
  */
 import { BSON, type Document, Long, ObjectId, Timestamp } from 'mongodb';
-import { areEqual, keyOf } from './compare.js';
+import { areEqual, isNumber, keyOf, toNumber } from './compare.js';
+import { evaluate } from './expression.js';
 import { compareToPlace, type Entry, eventOf, type Place, placeOf, timeToken, tokenOf } from './oplog.js';
-import { matches, project, sortDocuments, valuesAt } from './query.js';
-import { applyUpdate, seedOf } from './update.js';
+import { isDocument, matches, project, sortDocuments, valuesAt } from './query.js';
+import { applyUpdate, isStoredWhole, seedOf } from './update.js';
 
 export class CommandError extends Error {
   readonly code: number;
@@ -42,6 +43,7 @@ type Rows = Map<string, Row>;
 interface Transaction {
   readonly session: string;
   readonly number: string;
+  readonly startedMs: number;
   /** The length of the oplog that it sees. */
   readonly snapshot: number;
   readonly writes: {
@@ -76,6 +78,8 @@ interface Context {
 const OK = { ok: 1 };
 const TRANSIENT = 'TransientTransactionError';
 const BATCH_MAX = 1_000;
+/** `transactionLifetimeLimitSeconds` of the real one. */
+const TRANSACTION_MS = 60_000;
 
 export class SimulatedServer {
   readonly databaseName: string;
@@ -89,6 +93,8 @@ export class SimulatedServer {
   readonly #collections = new Map<string, Rows>();
   readonly #retryables = new Map<string, Retryable>();
   readonly #transactions = new Map<string, Transaction>();
+  /** The last transaction that was begun in each session. */
+  readonly #begun = new Map<string, string>();
   readonly #committed = new Map<string, { readonly number: string; readonly length: number }>();
   readonly #cursors = new Map<string, StreamCursor>();
   #cursorIds = 1_000;
@@ -99,12 +105,13 @@ export class SimulatedServer {
     this.#now = now;
   }
 
-  /** Runs a command. Throws `CommandError`, or `Blocked`. */
-  execute(command: Document): Outcome {
+  /** Runs a command that has waited for a transaction for so long. Throws `CommandError`, or `Blocked`. */
+  execute(command: Document, blockedMs = 0): Outcome {
     const [name = ''] = Object.keys(command);
     const run = this.#commands[name];
     if (run === undefined) throw new Error(`the simulated database does not know the command ${name}`);
     const context = this.#contextOf(command, name);
+    this.#isLate = blockedMs > Number(command.maxTimeMS ?? Number.POSITIVE_INFINITY);
     const reply = run(command, context);
     const waits = command.writeConcern?.w === 'majority' && context.transaction === null;
     return { reply: { ...reply, ...OK }, waitsFor: waits ? this.oplog.length : 0 };
@@ -150,7 +157,12 @@ export class SimulatedServer {
   #transactionOf(command: Document, session: string, number: string): Transaction {
     const open = this.#transactions.get(session);
     if (command.startTransaction === true) {
-      const transaction = { session, number, snapshot: this.oplog.length, writes: [] };
+      const last = this.#begun.get(session);
+      if (last !== undefined && BigInt(last) >= BigInt(number)) {
+        throw new CommandError(225, 'a later transaction of this session was begun', [TRANSIENT]);
+      }
+      this.#begun.set(session, number);
+      const transaction = { session, number, startedMs: this.#now(), snapshot: this.oplog.length, writes: [] };
       this.#transactions.set(session, transaction);
       return transaction;
     }
@@ -166,11 +178,38 @@ export class SimulatedServer {
     return rows;
   }
 
-  /** The documents of a collection as this command sees them. */
-  #documents(collection: string, { transaction, isMajorityRead }: Context): Document[] {
+  /** The documents of a collection as this command sees them; where the filter names keys, those of them only. */
+  #documents(collection: string, filter: Document, { transaction, isMajorityRead }: Context): Document[] {
+    const keys = keysIn(filter);
+    if (keys !== null) return this.#named(collection, keys, { transaction, isMajorityRead });
     if (transaction !== null) return this.#documentsIn(collection, transaction);
     if (isMajorityRead && this.majority < this.oplog.length) return [...this.#at(collection, this.majority).values()];
     return Array.from(this.#rowsOf(collection).values(), ({ document }) => document);
+  }
+
+  #named(
+    collection: string,
+    keys: readonly string[],
+    { transaction, isMajorityRead }: Pick<Context, 'transaction' | 'isMajorityRead'>,
+  ): Document[] {
+    const length = transaction?.snapshot ?? (isMajorityRead ? this.majority : this.oplog.length);
+    return [...new Set(keys)].flatMap((key) => {
+      const written = transaction?.writes.findLast((write) => write.collection === collection && write.key === key);
+      const found = written === undefined ? this.#documentAt(collection, key, length) : written.after;
+      return found === null ? [] : [found];
+    });
+  }
+
+  /** The document as it was when the oplog had this length. */
+  #documentAt(collection: string, key: string, length: number): Document | null {
+    const row = this.#rowsOf(collection).get(key);
+    let document = row?.document ?? null;
+    if (row !== undefined && row.changedAt <= length) return document;
+    for (let at = this.oplog.length - 1; at >= length; at--) {
+      const entry = this.oplog[at] as Entry;
+      if (entry.collection === collection && entry.key === key) document = entry.before;
+    }
+    return document;
   }
 
   /** The documents as they were when the oplog had this length. */
@@ -202,17 +241,17 @@ export class SimulatedServer {
 
   #find(command: Document, context: Context): Document {
     const { filter = {}, sort, skip = 0, limit = 0, projection } = command;
-    const found = this.#select(this.#documents(command.find, context), filter, sort);
+    const found = this.#select(this.#documents(command.find, filter, context), filter, sort);
     const page = found.slice(Number(skip), limit ? Number(skip) + Math.abs(Number(limit)) : undefined);
     return this.#cursorOf(
       command.find,
-      page.map((document) => project(document, projection)),
+      page.map((document) => project(document, projection, this.#now())),
     );
   }
 
   /** In the order of their keys where the filter names them, as the index has them. */
   #select(documents: readonly Document[], filter: Document, sort: Document | undefined): Document[] {
-    const found = documents.filter((document) => matches(document, filter));
+    const found = documents.filter((document) => matches(document, filter, this.#now()));
     if (sort !== undefined && Object.keys(sort).length > 0) return sortDocuments(found, sort);
     return '_id' in filter ? sortDocuments(found, { _id: 1 }) : found;
   }
@@ -223,7 +262,7 @@ export class SimulatedServer {
 
   #distinct({ distinct, key, query = {} }: Document, context: Context): Document {
     const values: unknown[] = [];
-    for (const document of this.#select(this.#documents(distinct, context), query, undefined)) {
+    for (const document of this.#select(this.#documents(distinct, query, context), query, undefined)) {
       for (const value of valuesAt(document, key.split('.')).flat()) {
         if (value !== undefined && !values.some((one) => areEqual(one, value))) values.push(value);
       }
@@ -234,8 +273,8 @@ export class SimulatedServer {
   #aggregate(command: Document, context: Context): Document {
     const [first] = command.pipeline as Document[];
     if (first && '$changeStream' in first) return this.#openStream(command);
-    let documents = this.#documents(command.aggregate, context);
-    for (const stage of command.pipeline as Document[]) documents = aggregateStage(documents, stage);
+    let documents = this.#documents(command.aggregate, {}, context);
+    for (const stage of command.pipeline as Document[]) documents = aggregateStage(documents, stage, this.#now());
     return this.#cursorOf(command.aggregate, documents);
   }
 
@@ -271,18 +310,22 @@ export class SimulatedServer {
       } catch (error) {
         if (!(error instanceof CommandError) || error.labels.includes(TRANSIENT)) throw error;
         writeErrors.push({ index: nth, code: error.code, errmsg: error.message, ...error.more });
+        // It is over, whatever failed in it.
+        if (context.transaction !== null) this.#transactions.delete(context.session);
         if (ordered || context.transaction !== null) break;
       }
     }
     return writeErrors.length > 0 ? { ...result, writeErrors } : result;
   }
 
+  /** Whether the command has waited for longer than it may. */
+  #isLate = false;
   /** The statement that runs. */
   #nth = 0;
 
   #update({ update, updates, ordered = true }: Document, context: Context): Document {
     return this.#statements(updates, { ordered, context }, (statement) => {
-      const found = this.#select(this.#documents(update, context), statement.q, statement.sort);
+      const found = this.#select(this.#documents(update, statement.q, context), statement.q, statement.sort);
       if (found.length === 0 && statement.upsert === true) {
         const after = this.#upsert(update, { filter: statement.q, change: statement.u }, context);
         return { n: 1, nModified: 0, upserted: after._id };
@@ -307,14 +350,16 @@ export class SimulatedServer {
   #change(collection: string, { before, change }: { before: Document; change: Document }, context: Context): Document {
     const after = applyUpdate(before, change, { nowMs: this.#now(), isInsert: false });
     if (Buffer.compare(BSON.serialize(before), BSON.serialize(after)) === 0) return before;
-    const isReplacement = !Array.isArray(change) && !Object.keys(change).some((name) => name.startsWith('$'));
+    const isReplacement = Array.isArray(change)
+      ? isStoredWhole(before, after)
+      : !Object.keys(change).some((name) => name.startsWith('$'));
     this.#write(context, { collection, before, after, isReplacement });
     return after;
   }
 
   #delete({ delete: collection, deletes, ordered = true }: Document, context: Context): Document {
     return this.#statements(deletes, { ordered, context }, ({ q, limit }) => {
-      const found = this.#select(this.#documents(collection, context), q, undefined);
+      const found = this.#select(this.#documents(collection, q, context), q, undefined);
       const wanted = limit === 1 ? found.slice(0, 1) : found;
       for (const before of wanted) this.#write(context, { collection, before, after: null, isReplacement: false });
       return { n: wanted.length };
@@ -330,9 +375,9 @@ export class SimulatedServer {
 
   #modifyOne(command: Document, context: Context): Document {
     const { findAndModify: collection, query = {}, sort, fields } = command;
-    const [before] = this.#select(this.#documents(collection, context), query, sort);
+    const [before] = this.#select(this.#documents(collection, query, context), query, sort);
     const shown = (document: Document | undefined): Document | null =>
-      document === undefined ? null : project(document, fields);
+      document === undefined ? null : project(document, fields, this.#now());
     if (command.remove === true) {
       if (before) this.#write(context, { collection, before, after: null, isReplacement: false });
       return { lastErrorObject: { n: before ? 1 : 0 }, value: shown(before) };
@@ -356,6 +401,7 @@ export class SimulatedServer {
     const { collection, before, after, isReplacement } = write;
     const key = keyOf((after ?? before)?._id);
     this.#assertFree(collection, key, transaction);
+    if (this.#isLate) throw new CommandError(50, 'operation exceeded time limit');
     if (before === null) this.#assertNew(collection, key, { transaction, id: after?._id });
     if (transaction !== null) {
       transaction.writes.push({ collection, key, after, isReplacement });
@@ -366,6 +412,9 @@ export class SimulatedServer {
   }
 
   #assertFree(collection: string, key: string, transaction: Transaction | null): void {
+    for (const [session, { startedMs }] of this.#transactions) {
+      if (startedMs + TRANSACTION_MS < this.#now()) this.#transactions.delete(session);
+    }
     const isOther = (one: Transaction): boolean =>
       one !== transaction && one.writes.some((write) => write.collection === collection && write.key === key);
     const isHeld = [...this.#transactions.values()].some(isOther);
@@ -589,16 +638,36 @@ export class SimulatedServer {
 const historyLost = (): CommandError =>
   new CommandError(286, 'Resume of change stream was not possible, as the resume point may no longer be in the oplog.');
 
-function aggregateStage(documents: readonly Document[], stage: Document): Document[] {
+/** The keys of documents that the filter names; null where it names none. */
+function keysIn({ _id: wanted }: Document): string[] | null {
+  if (wanted === undefined || wanted === null || wanted instanceof RegExp) return null;
+  if (!isDocument(wanted) || !Object.keys(wanted).some((name) => name.startsWith('$'))) return [keyOf(wanted)];
+  return Array.isArray(wanted.$in) ? wanted.$in.map(keyOf) : null;
+}
+
+function aggregateStage(documents: readonly Document[], stage: Document, nowMs: number): Document[] {
   const [name = ''] = Object.keys(stage);
   const argument = stage[name];
-  if (name === '$match') return documents.filter((document) => matches(document, argument));
+  if (name === '$match') return documents.filter((document) => matches(document, argument, nowMs));
   if (name === '$sort') return sortDocuments(documents, argument);
   if (name === '$limit') return documents.slice(0, Number(argument));
   if (name === '$skip') return documents.slice(Number(argument));
-  if (name === '$project') return documents.map((document) => project(document, argument));
-  if (name === '$group' && argument._id === 1 && areEqual(argument.n, { $sum: 1 })) {
-    return documents.length === 0 ? [] : [{ _id: 1, n: documents.length }];
-  }
+  if (name === '$project') return documents.map((document) => project(document, argument, nowMs));
+  if (name === '$group') return group(documents, argument, nowMs);
   throw new Error(`the simulated database does not know the stage ${name}`);
+}
+
+function group(documents: readonly Document[], { _id, ...sums }: Document, nowMs: number): Document[] {
+  const groups = new Map<string, Document>();
+  for (const root of documents) {
+    const key = evaluate(_id, { root, nowMs }) ?? null;
+    const found = groups.get(keyOf(key)) ?? { _id: key };
+    groups.set(keyOf(key), found);
+    for (const [name, accumulator] of Object.entries(sums)) {
+      if (Object.keys(accumulator).join() !== '$sum') throw new Error('the simulated database groups only by $sum');
+      const value = evaluate(accumulator.$sum, { root, nowMs });
+      found[name] = (found[name] ?? 0) + (isNumber(value) ? toNumber(value) : 0);
+    }
+  }
+  return [...groups.values()];
 }

@@ -51,6 +51,24 @@ function applyPipeline(document: Document, stages: readonly Document[], { nowMs 
   return changed;
 }
 
+/** What the oplog has beside a difference, bytes. */
+const DIFFERENCE_BYTES = 15;
+
+/** Whether the oplog has the document after a pipeline as a whole, because the difference would be larger. */
+export function isStoredWhole(before: Document, after: Document): boolean {
+  const isSame = (name: string): boolean => Object.hasOwn(before, name) && areEqual(before[name], after[name]);
+  const names = Object.keys(after).filter((name) => !isSame(name));
+  const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
+  const pick = (wanted: readonly string[]): Document => Object.fromEntries(wanted.map((name) => [name, after[name]]));
+  const parts = {
+    d: Object.fromEntries(gone.map((name) => [name, false])),
+    u: pick(names.filter((name) => Object.hasOwn(before, name))),
+    i: pick(names.filter((name) => !Object.hasOwn(before, name))),
+  };
+  const difference = Object.fromEntries(Object.entries(parts).filter(([, part]) => Object.keys(part).length > 0));
+  return BSON.calculateObjectSize(after) < BSON.calculateObjectSize(difference) + DIFFERENCE_BYTES;
+}
+
 interface FieldUpdate {
   readonly operator: string;
   readonly path: string;
