@@ -98,3 +98,17 @@ test('ends where the partition is lost while it waits', async () => {
   expect(queue.source).not.toBe(LIVE_FEED);
   expect(queue.planned).toBe(positionOf(queue.tasks.length));
 });
+
+test('fills a partition once where nothing has happened since the history was lost', async () => {
+  const { holding, queue, parts } = createBehind();
+  let refills = 0;
+  // The last change is gone from the history too: as long as nothing happens, no position is in it.
+  const onRefill = (): void => {
+    if (++refills > 3) throw new Error('the partition is filled again and again');
+  };
+  const gone = { ...parts, processors: [], openHistory: async () => null, onRefill };
+  await catchUp(gone);
+  expect(refills).toBe(1);
+  expect(holding.rest).toEqual({ source: LIVE_FEED, planned: positionOf(COUNT) });
+  expect(queue).toMatchObject({ source: LIVE_FEED, planned: positionOf(COUNT) });
+});
