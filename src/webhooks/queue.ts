@@ -40,6 +40,8 @@ export interface Queue extends QueueParts {
   isStarved: boolean;
   /** Messages that ended while others were being read. */
   readonly endedWhileLoading: Set<string>;
+  /** Objects whose message failed meanwhile: what was read of them may lack it. */
+  readonly closedWhileLoading: Set<string>;
 }
 
 /** In batch mode all objects wait together. */
@@ -55,6 +57,7 @@ export const createQueue = (parts: QueueParts, hasMore: boolean): Queue => ({
   isLoading: false,
   isStarved: false,
   endedWhileLoading: new Set(),
+  closedWhileLoading: new Set(),
 });
 
 /** Adds messages that were just stored. */
@@ -168,9 +171,13 @@ export function block(queue: Queue, key: string, waitMs: number): void {
 function close(queue: Queue, key: string): void {
   clock.clearTimer(queue.blocked.get(key));
   queue.blocked.set(key, undefined);
-  if (key !== EVERYTHING) return;
-  for (const delivery of queue.window.splice(0)) dropFromMemory(queue, delivery);
-  queue.hasMore = true;
+  if (queue.isLoading) queue.closedWhileLoading.add(key);
+  // They are read again after the one that failed, which is not in memory any more.
+  for (const delivery of queue.window.splice(0)) {
+    if (key === EVERYTHING || delivery.objectId === key) dropFromMemory(queue, delivery);
+    else queue.window.push(delivery);
+  }
+  if (key === EVERYTHING) queue.hasMore = true;
 }
 
 /** Ends the pause of the object. */
@@ -202,6 +209,7 @@ async function load(queue: Queue): Promise<void> {
   } finally {
     queue.isLoading = false;
     queue.endedWhileLoading.clear();
+    queue.closedWhileLoading.clear();
   }
   pump(queue);
 }
@@ -211,6 +219,10 @@ function addFound(queue: Queue, found: readonly Delivery[]): void {
   for (const delivery of found) {
     const isKnown = queue.known.has(delivery.id) || queue.endedWhileLoading.has(delivery.id);
     if (isKnown || queue.blocked.has(delivery.objectId)) continue;
+    if (queue.closedWhileLoading.has(delivery.objectId)) {
+      queue.hasMore = true;
+      continue;
+    }
     if (!takeIn(queue, delivery)) {
       queue.hasMore = true;
       break;
