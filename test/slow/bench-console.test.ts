@@ -2,12 +2,15 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
+import { PLAIN_PAGES } from '../../scripts/bench/chromium.js';
 import { testUri } from '../support/fixture.js';
 
 test('measures the console in a browser, and prints the bar of each value', async () => {
   const given = ['--only', 'console', '--seconds', '1', '--scale', '0.002'];
   const mongodb = ['--mongodb', testUri()];
-  const { stdout } = await promisify(execFile)(process.execPath, ['dist/scripts/bench/main.js', ...given, ...mongodb]);
+  const env = { ...process.env, CHROMIUM_ARGUMENTS: PLAIN_PAGES };
+  const program = ['dist/scripts/bench/main.js', ...given, ...mongodb];
+  const { stdout } = await promisify(execFile)(process.execPath, program, { env });
   const bars = stdout.split('\n').flatMap(
     (line) =>
       line

@@ -28,6 +28,8 @@ const patient = {
   partitionLeaseMs: WAIT_MS,
 };
 const titleLength = 120;
+/** Only for the tests that drive a browser. */
+const loadPlaywright = () => import('playwright-core');
 const openApi = createOpenApi();
 const ajv = new Ajv2020({ strict: false, validateSchema: false });
 addFormats.default(ajv);
@@ -51,7 +53,8 @@ export default class ServiceEnvironment extends TestEnvironment {
     await super.setup();
     Object.assign(LIMITS, this.#limits);
     // ajv equates only arrays and objects of its own realm: a test passes bodies through this `parse`.
-    this.global.compiled = { startService, LIMITS, usualLimits: original, openApi, ajv, parse: JSON.parse };
+    const { parse } = JSON;
+    this.global.compiled = { startService, LIMITS, usualLimits: original, openApi, ajv, parse, loadPlaywright };
     this.global.failureLogs = this.#logs;
     this.global.currentTest = { hasFailed: false };
   }

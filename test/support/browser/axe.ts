@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import pacote from 'pacote';
 import { defaultCacheFolder } from '../../../src/config.js';
 import { readNpmSettings } from '../../../src/platform/mongo/embedded/npm-settings.js';
 
@@ -15,7 +14,9 @@ const AXE = {
 export async function findAxe(): Promise<string> {
   const folder = join(defaultCacheFolder(process.env, homedir(), process.platform), 'axe-core-4.14.1');
   const file = join(folder, 'axe.min.js');
-  if (!existsSync(file))
+  if (!existsSync(file)) {
+    const { default: pacote } = await import('pacote');
     await pacote.extract(AXE.spec, folder, { ...(await readNpmSettings()), integrity: AXE.integrity });
+  }
   return readFile(file, 'utf8');
 }

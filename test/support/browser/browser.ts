@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, jest } from '@jest/globals';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { launchChromium } from '../../../scripts/bench/chromium.js';
+import { launchChromium, PLAIN_PAGES } from '../../../scripts/bench/chromium.js';
 import { logIn } from '../../../scripts/bench/console-pages.js';
 import { LIMITS } from '../../../src/core/limits.js';
 import { ADMIN, type TestService } from '../fixture.js';
@@ -12,6 +12,8 @@ import { RECORD_NOTICES } from './notices.js';
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true } as const;
 const FETCH_MS = 300_000;
 const WAIT_MS = 60_000;
+/** The arguments of a browser whose pages have no map, for tests of what is beside it: a map takes most of the time of its page. */
+export const WITHOUT_MAPS: readonly string[] = ['--disable-3d-apis'];
 /** Longer than anything that a test waits for, so that it is the wait that fails, and says what it waited for. */
 const TEST_MS = 600_000;
 
@@ -55,7 +57,7 @@ export function useBrowser(service: Pick<TestService, 'url'>, moreArguments: rea
   let expected: RegExp[] = [];
 
   beforeAll(async () => {
-    shared.launched ??= launchChromium(moreArguments);
+    shared.launched ??= launchChromium([PLAIN_PAGES, ...moreArguments]);
     await shared.launched;
   }, FETCH_MS);
   afterAll(async () => {
