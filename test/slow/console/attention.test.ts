@@ -2,13 +2,13 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { entityOf } from '../../support/answers.js';
-import { effectsRun, useBrowser } from '../../support/browser/browser.js';
+import { effectsRun, useBrowser, WITHOUT_MAPS } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { useService } from '../../support/fixture.js';
 import { eventually, until } from '../../support/until.js';
 
 const service = useService();
-const browser = useBrowser(service);
+const browser = useBrowser(service, WITHOUT_MAPS);
 const objects = new Map<string, string>();
 
 const create = async (store: string, fields: object): Promise<string> =>

@@ -1,6 +1,7 @@
 /** The map of all objects: when it is created, where it begins, and what it draws. */
 import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { WORLD_PX } from '../../../src/console/map/camera.js';
 import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
@@ -19,21 +20,28 @@ beforeAll(async () => {
   await service.admin('POST', 'objects/placed/packets', { lat: 30, lon: -40 });
 });
 
-/** The color in the middle of the map. */
-async function middle(page: Page): Promise<string> {
+/** The colors of the map at these distances to the right of its middle, in pixels. */
+async function colorsAt(page: Page, rights: readonly number[]): Promise<string[]> {
   const { x = 0, y = 0, width = 0, height = 0 } = (await page.locator('.stage').boundingBox()) ?? {};
-  const clip = { x: Math.round(x + width / 2), y: Math.round(y + height / 2), width: 1, height: 1 };
+  const most = Math.max(...rights.map(Math.abs));
+  const clip = { x: Math.round(x + width / 2) - most, y: Math.round(y + height / 2), width: 2 * most + 1, height: 1 };
   const png = await page.screenshot({ clip });
   return page.evaluate(`new Promise((done) => {
     const image = new Image();
     image.onload = () => {
-      const context = document.createElement('canvas').getContext('2d');
+      const canvas = document.createElement('canvas');
+      canvas.width = image.width;
+      const context = canvas.getContext('2d');
       context.drawImage(image, 0, 0);
-      done([...context.getImageData(0, 0, 1, 1).data].slice(0, 3).join(' '));
+      const colorAt = (x) => [...context.getImageData(x, 0, 1, 1).data].slice(0, 3).join(' ');
+      done(${JSON.stringify(rights.map((right) => most + right))}.map(colorAt));
     };
     image.src = 'data:image/png;base64,${png.toString('base64')}';
   })`);
 }
+
+/** The color in the middle of the map. */
+const middle = async (page: Page): Promise<string> => (await colorsAt(page, [0]))[0] as string;
 
 const untilMiddle = (page: Page, color: string): Promise<void> =>
   until(async () => (await middle(page)) === color, `${color} in the middle of the map`);
@@ -139,33 +147,39 @@ test('lets each of the objects in one place be chosen', async () => {
 });
 
 test('draws a geofence in its own color, and in the usual one without a valid color', async () => {
-  const ring = (lon: number) => [
-    [lon - 1, 19],
-    [lon + 1, 19],
-    [lon + 1, 21],
-    [lon - 1, 21],
-    [lon - 1, 19],
-  ];
-  const page = await browser.openAs('/');
-  const colorAt = async (color: unknown): Promise<string> => {
-    const geometry = { type: 'Polygon', coordinates: [ring(-30)] };
-    const { body } = await service.admin('POST', 'geofences', { name: '', color, geometry });
-    await page.goto(`${service.url}/?at=20,-30,9`);
-    await page.locator(drawn).waitFor();
-    let found = WATER;
-    await until(async () => {
-      const before = found;
-      found = await middle(page);
-      return found !== WATER && found === before;
-    }, 'it is drawn');
-    await service.admin('DELETE', `geofences/${body._id}`);
-    return found;
-  };
-  const usual = await colorAt(undefined);
-  expect(await colorAt('#ff0000')).not.toBe(usual);
-  expect(await colorAt('#ff0000')).toMatch(/^22[2-5] 20[1-4] (20[89]|21[01])$/);
-  expect(await colorAt('rgb(255 0 0)')).toBe(await colorAt('red'));
-  for (const wrong of ['no color', 'inherit', 'url(x)', 7, null]) expect(await colorAt(wrong)).toBe(usual);
+  const wrong = ['no color', 'inherit', 'url(x)', 7, null];
+  const colors = [undefined, '#ff0000', 'rgb(255 0 0)', 'red', ...wrong];
+  // One degree of longitude apart.
+  const zoom = 6;
+  const apartPx = (WORLD_PX * 2 ** zoom) / 360;
+  const fromMiddle = colors.map((_, index) => index - (colors.length - 1) / 2);
+  for (const [index, color] of colors.entries()) {
+    const lon = -30 + (fromMiddle[index] as number);
+    const ring = [
+      [lon - 0.4, 19],
+      [lon + 0.4, 19],
+      [lon + 0.4, 21],
+      [lon - 0.4, 21],
+      [lon - 0.4, 19],
+    ];
+    await service.admin('POST', 'geofences', { name: '', color, geometry: { type: 'Polygon', coordinates: [ring] } });
+  }
+  const page = await browser.openAs(`/?at=20,-30,${zoom}`);
+  await page.locator(drawn).waitFor();
+  let found: string[] = [];
+  await until(async () => {
+    const before = found;
+    found = await colorsAt(
+      page,
+      fromMiddle.map((steps) => Math.round(steps * apartPx)),
+    );
+    return !found.includes(WATER) && String(found) === String(before);
+  }, 'all geofences are drawn');
+  const [usual, hex, rgb, named, ...ofWrong] = found;
+  expect(hex).not.toBe(usual);
+  expect(hex).toMatch(/^22[2-5] 20[1-4] (20[89]|21[01])$/);
+  expect(rgb).toBe(named);
+  expect(ofWrong).toEqual(wrong.map(() => usual));
 });
 
 test('draws the objects again when the browser has taken the graphics card away', async () => {

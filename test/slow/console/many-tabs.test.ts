@@ -1,7 +1,7 @@
 /** Many tabs of one browser: over HTTP/1.1 it opens six connections to a server, which live events must not occupy. */
 import { expect, test } from '@jest/globals';
 import type { BrowserContext, Page } from 'playwright-core';
-import { useBrowser } from '../../support/browser/browser.js';
+import { useBrowser, WITHOUT_MAPS } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
 import { until } from '../../support/until.js';
 
@@ -11,7 +11,7 @@ const PACKETS = 8;
 const SOCKETS = /\/socket\.io\//;
 
 const service = useService();
-const browser = useBrowser(service);
+const browser = useBrowser(service, WITHOUT_MAPS);
 
 const createObject = async (id: string): Promise<void> => {
   await service.admin('POST', 'objects', { id, name: `Name of ${id}` });

@@ -16,19 +16,30 @@ import { until } from '../../support/until.js';
 /** Text that is an area of one color. */
 const BLOCKS = '██████████';
 const DOT = '.';
+/** The part of the map whose points are counted. */
+const WIDTH_PX = 250;
+const HEIGHT_PX = 120;
+const MOST = (WIDTH_PX * HEIGHT_PX * 5) / 6;
 
 interface Drawn {
   readonly properties: Readonly<Record<string, string | number>>;
   readonly geometry: { readonly type: string; readonly coordinates: unknown };
 }
 
-const area = (properties: Drawn['properties'], west: number): Drawn => {
+/** The grid of a tile of the whole world, which is as fine as MapLibre's: its lines are 4 pixels apart at zoom 6. */
+const EXTENT = 8_192;
+/** The latitude of a line of the grid, counted from the equator. */
+const latitudeOf = (gridLine: number): number =>
+  (Math.atan(Math.sinh((2 * Math.PI * gridLine) / EXTENT)) * 180) / Math.PI;
+
+/** Three degrees wide, around this place. */
+const area = (properties: Drawn['properties'], lon: number, lat: number): Drawn => {
   const ring = [
-    [west, -20],
-    [west + 20, -20],
-    [west + 20, 20],
-    [west, 20],
-    [west, -20],
+    [lon - 1.5, lat - 2],
+    [lon + 1.5, lat - 2],
+    [lon + 1.5, lat + 2],
+    [lon - 1.5, lat + 2],
+    [lon - 1.5, lat - 2],
   ];
   return { properties, geometry: { type: 'Polygon', coordinates: [ring] } };
 };
@@ -53,10 +64,14 @@ function toTile(layers: Readonly<Record<string, readonly Drawn[]>>): Buffer {
     const features = drawn.map((one) => ({ ...one, type: 'Feature' as const }));
     return [
       name,
-      new GeoJSONVT({ type: 'FeatureCollection', features: features as never }, { maxZoom: 0 }).getTile(0, 0, 0),
+      new GeoJSONVT({ type: 'FeatureCollection', features: features as never }, { maxZoom: 0, extent: EXTENT }).getTile(
+        0,
+        0,
+        0,
+      ),
     ];
   });
-  return Buffer.from(fromGeojsonVt(Object.fromEntries(cut), { version: 2, extent: 4_096 }));
+  return Buffer.from(fromGeojsonVt(Object.fromEntries(cut), { version: 2, extent: EXTENT }));
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'vigil-labels-'));
@@ -67,8 +82,8 @@ function writeTiles(name: string, layers: Readonly<Record<string, readonly Drawn
   return path;
 }
 
-/** How many of the points of the map in its middle are about this color, when all of it is drawn. */
-async function countOf(page: Page, color: readonly [number, number, number]): Promise<number> {
+/** How many of the points around this place of the map, in pixels from its middle, are about this color, when all of it is drawn. */
+async function countOf(page: Page, color: readonly [number, number, number], { x = 0, y = 0 } = {}): Promise<number> {
   await page.locator('.map[data-drawn]').waitFor();
   const picture = (await page.locator('.map').screenshot()).toString('base64');
   const count = `(async () => {
@@ -80,7 +95,8 @@ async function countOf(page: Page, color: readonly [number, number, number]): Pr
     canvas.height = image.height;
     const context = canvas.getContext('2d');
     context.drawImage(image, 0, 0);
-    const { data } = context.getImageData(image.width / 2 - 150, image.height / 2 - 60, 300, 120);
+    const [left, top] = [image.width / 2 + ${x - WIDTH_PX / 2}, image.height / 2 + ${y - HEIGHT_PX / 2}];
+    const { data } = context.getImageData(left, top, ${WIDTH_PX}, ${HEIGHT_PX});
     let found = 0;
     for (let at = 0; at < data.length; at += 4)
       if (${JSON.stringify(color)}.every((value, index) => Math.abs(data[at + index] - value) < 6)) found++;
@@ -95,56 +111,74 @@ const STREET = [107, 106, 98] as const;
 const PLACE = [91, 99, 109] as const;
 const LAND = [246, 245, 241] as const;
 
+/** In the desert, where the own map shows nothing but land. */
+const DESERT = { lat: 25, lon: 18 };
+const AREA_PX = (3 * 512 * 2 ** 6) / 360;
+/** Lines of the grid: the middle between a street and rails, out of sight of those of the other zooms, and how far apart both are. */
+const STREETS = [
+  { zoom: 3, middle: 0, apart: 512 },
+  { zoom: 6, middle: 1_600, apart: 64 },
+  { zoom: 12, middle: 2_400.5, apart: 1 },
+];
+/** The same at each of these zooms. */
+const APART_PX = 256;
+const NAMES = -1_600;
+const NAMES_APART = 40;
+const NAMES_APART_PX = 160;
+
 describe.each([
   ['OpenMapTiles', 'class', 'transportation_name', 'minor', 'place'],
   ['Protomaps', 'kind', 'roads', 'minor_road', 'places'],
 ])('a file of vector tiles of %s', (schema, kind, streets, minor, places) => {
+  const street = { [kind]: minor, name: BLOCKS, 'name:de': DOT };
   const path = writeTiles(schema, {
     landuse: [
-      area({ [kind]: 'residential' }, -70),
-      area({ [kind]: 'park' }, -50),
-      area({ [kind]: 'something else' }, 30),
+      area({ [kind]: 'residential' }, DESERT.lon - 3, DESERT.lat),
+      area({ [kind]: 'park' }, DESERT.lon, DESERT.lat),
+      area({ [kind]: 'something else' }, DESERT.lon + 3, DESERT.lat),
     ],
-    [streets]: [line({ [kind]: minor, name: BLOCKS, 'name:de': DOT }, 0), line({ [kind]: 'rail', name: BLOCKS }, 12)],
+    [streets]: [
+      ...STREETS.flatMap(({ middle, apart }) => [
+        line(street, latitudeOf(middle - apart / 2)),
+        line({ [kind]: 'rail', name: BLOCKS }, latitudeOf(middle + apart / 2)),
+      ]),
+      line(street, latitudeOf(NAMES - NAMES_APART)),
+    ],
     [places]: [
-      point({ [kind]: 'city', name: DOT, 'name:de': BLOCKS }, -14),
-      point({ [kind]: 'country', name: BLOCKS }, -28),
+      point({ [kind]: 'city', name: DOT, 'name:de': BLOCKS }, latitudeOf(NAMES)),
+      point({ [kind]: 'country', name: BLOCKS }, latitudeOf(NAMES + NAMES_APART)),
     ],
   });
   const service = useService({ env: { MAP_TILES: path } });
   const browser = useBrowser(service);
-  const openAt = async (lat: number, lon: number, zoom: number, locale = 'en-GB'): Promise<Page> => {
+  const openAt = async ({ lat = 0, lon = 0 }, zoom: number, locale = 'en-GB'): Promise<Page> => {
     await service.admin('POST', 'objects', { id: 'seen', name: 'Seen' });
     return browser.openAs(`/?at=${lat},${lon},${zoom}`, ADMIN, { locale });
   };
 
   test(`draws land of ${schema} by its use: homes are no park`, async () => {
-    const homes = await openAt(0, -60, 6);
-    expect(await countOf(homes, HOMES)).toBeGreaterThan(30_000);
-    await homes.goto(`${service.url}/?at=0,-40,6`);
-    expect(await countOf(homes, GREEN)).toBeGreaterThan(30_000);
-    await homes.goto(`${service.url}/?at=0,40,6`);
-    expect(await countOf(homes, LAND)).toBeGreaterThan(30_000);
+    const page = await openAt(DESERT, 6);
+    expect(await countOf(page, HOMES, { x: -AREA_PX })).toBeGreaterThan(MOST);
+    expect(await countOf(page, GREEN)).toBeGreaterThan(MOST);
+    expect(await countOf(page, LAND, { x: AREA_PX })).toBeGreaterThan(MOST);
   });
 
-  test.each([3, 6, 12])(`names streets of ${schema} at zoom %d, but no rails`, async (zoom) => {
-    const page = await openAt(0, 0, zoom);
-    expect(await countOf(page, STREET)).toBeGreaterThan(300);
-    await page.goto(`${service.url}/?at=12,0,${zoom}`);
-    expect(await countOf(page, STREET)).toBe(0);
+  test.each(STREETS)(`names streets of ${schema} at zoom $zoom, but no rails`, async ({ zoom, middle }) => {
+    const page = await openAt({ lat: latitudeOf(middle) }, zoom);
+    expect(await countOf(page, STREET, { y: APART_PX / 2 })).toBeGreaterThan(300);
+    expect(await countOf(page, STREET, { y: -APART_PX / 2 })).toBe(0);
   });
 
   test(`names streets and places of ${schema} in the language of the reader`, async () => {
-    const english = await openAt(0, 0, 6);
-    expect(await countOf(english, STREET)).toBeGreaterThan(300);
-    await english.goto(`${service.url}/?at=-14,0,6`);
+    const nameOfStreet = { y: NAMES_APART_PX };
+    const country = { y: -NAMES_APART_PX };
+    const english = await openAt({ lat: latitudeOf(NAMES) }, 6);
+    expect(await countOf(english, STREET, nameOfStreet)).toBeGreaterThan(300);
     expect(await countOf(english, PLACE)).toBeLessThan(30);
-    const german = await openAt(0, 0, 6, 'de-DE');
-    expect(await countOf(german, STREET)).toBeLessThan(30);
-    await german.goto(`${service.url}/?at=-14,0,6`);
+    const german = await openAt({ lat: latitudeOf(NAMES) }, 6, 'de-DE');
+    expect(await countOf(german, STREET, nameOfStreet)).toBeLessThan(30);
     expect(await countOf(german, PLACE)).toBeGreaterThan(300);
-    await german.goto(`${service.url}/?at=-28,0,6`);
-    expect(await countOf(german, PLACE)).toBe(0);
+    expect(await countOf(german, PLACE, country)).toBe(0);
   });
 });
 
@@ -179,6 +213,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 const RED = [255, 0, 0] as const;
+const RETRY_MS = 31_000;
 
 describe('a style', () => {
   const service = useService({ env: { MAP_STYLE_URL: `${origin()}/style.json` } });
@@ -200,12 +235,16 @@ describe('a style', () => {
     await service.admin('POST', 'objects/seen/packets', { lat: 1, lon: 1 });
     status = 503;
     browser.expectErrors(/503/);
-    const page = await browser.openAs('/?at=1,1,6');
+    const page = await browser.openAs('/account/profile');
+    await page.clock.install();
+    await page.goto(`${service.url}/?at=1,1,6`);
     const note = page.getByText('The map background cannot be loaded at the moment. Everything else works.');
     await note.waitFor();
     await page.locator('.map').click();
     await page.getByRole('heading', { name: 'Seen' }).waitFor();
     status = 200;
+    // The map asks again after a while.
+    await page.clock.fastForward(RETRY_MS);
     await note.waitFor({ state: 'hidden' });
   });
 });
@@ -217,7 +256,7 @@ describe('a style that cannot be loaded', () => {
     await service.admin('POST', 'objects', { id: 'seen', name: 'Seen' });
     status = 404;
     browser.expectErrors(/404/);
-    await browser.openAs('/');
+    await browser.openAs('/account/profile');
     const page = await browser.openAs('/', ADMIN, { locale: 'de-DE' });
     await page.getByText('Der Kartenhintergrund lässt sich gerade nicht laden. Alles andere funktioniert.').waitFor();
     await page.getByText('Natural Earth').waitFor();

@@ -3,12 +3,13 @@ import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
 import { entityOf } from '../../support/answers.js';
-import { useBrowser } from '../../support/browser/browser.js';
+import { useBrowser, WITHOUT_MAPS } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 import { eventually, until } from '../../support/until.js';
 
 const service = useService();
-const browser = useBrowser(service);
+const browser = useBrowser(service, WITHOUT_MAPS);
+const browserWithMaps = useBrowser(service);
 let north: string = '';
 let pump: string = '';
 
@@ -94,7 +95,7 @@ test('shows what an address says, also when it is opened by somebody else', asyn
 });
 
 test('says in the address where its map is, and begins there again', async () => {
-  const page = await browser.openAs('/', ADMIN);
+  const page = await browserWithMaps.openAs('/', ADMIN);
   await page.locator('.map[data-drawn]').waitFor();
   await page.getByRole('button', { name: 'Zoom in' }).click();
   await page.waitForURL(/at=/);

@@ -1,10 +1,10 @@
 /** The console in a browser that cannot draw with WebGL: everything but the maps. */
 import { beforeAll, expect, test } from '@jest/globals';
-import { useBrowser } from '../../support/browser/browser.js';
+import { useBrowser, WITHOUT_MAPS } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 
 const service = useService();
-const browser = useBrowser(service, ['--disable-3d-apis']);
+const browser = useBrowser(service, WITHOUT_MAPS);
 let id: string;
 
 beforeAll(async () => {
