@@ -48,13 +48,19 @@ beforeAll(async () => {
   await service.admin('POST', 'geofences', { name: 'Yard', geometry: area });
 }, 120_000);
 
-/** Opens every page in turn, and lists what is wrong with each. */
-async function checkPages(page: Page, check: () => Promise<string[]>): Promise<[path: string, problems: string[]][]> {
-  const found: [string, string[]][] = [];
+/** Opens every page in turn, and lists what each check finds wrong with which. */
+async function checkPages<Name extends string>(
+  page: Page,
+  checks: Readonly<Record<Name, (page: Page) => Promise<string[]>>>,
+): Promise<Record<Name, [path: string, problems: string[]][]>> {
+  const names = Object.keys(checks) as Name[];
+  const found = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, [string, string[]][]>;
   for (const row of [...pagesWithMap(id), ...pagesWithoutMap(id)]) {
     await openPage(page, service.url, row);
-    const problems = await check();
-    if (problems.length > 0) found.push([row[0], problems]);
+    for (const name of names) {
+      const problems = await checks[name](page);
+      if (problems.length > 0) found[name].push([row[0], problems]);
+    }
   }
   return found;
 }
@@ -80,9 +86,14 @@ async function findViolations(page: Page): Promise<string[]> {
   return found;
 }
 
+/** Each page is opened once for both tests that look at all of it. */
+let onAllPages: ReturnType<typeof checkAllPages> | undefined;
+const checkAllPages = async () =>
+  checkPages(await browser.openAs('/account/profile'), { violations: findViolations, unreached: findUnreached });
+
 test('violates no rule of WCAG 2.2 AA on any page, in both themes', async () => {
-  const page = await browser.openAs('/');
-  expect(await checkPages(page, () => findViolations(page))).toEqual([]);
+  onAllPages ??= checkAllPages();
+  expect((await onAllPages).violations).toEqual([]);
 });
 
 test('violates no rule of WCAG 2.2 AA in a dialog', async () => {
@@ -99,7 +110,7 @@ test('violates no rule of WCAG 2.2 AA in what needs attention, which is large en
   await page.locator('.attention summary').click();
   await page.getByRole('button', { name: 'Acknowledge Fast, ' }).first().waitFor();
   expect(await findViolations(page)).toEqual([]);
-  expect(await page.evaluate(SMALL)).toEqual([]);
+  expect(await findSmall(page)).toEqual([]);
 });
 
 test('violates no rule of WCAG 2.2 AA in the login', async () => {
@@ -108,22 +119,22 @@ test('violates no rule of WCAG 2.2 AA in the login', async () => {
   expect(await findViolations(page)).toEqual([]);
 });
 
-/** Runs in the page: what a user can operate there, each marked with its number. */
+/** Runs in the page: what a user can operate there, each marked with its number, and from then on what has had the focus. */
 const MARK = `(() => {
   const all = document.querySelectorAll('a[href], button, input, select, textarea, summary, canvas[tabindex="0"], [tabindex="0"]');
   const shown = [...all].filter((one) =>
     one.checkVisibility({ visibilityProperty: true }) && !one.disabled && one.tabIndex >= 0 && !one.matches('.skip'));
   shown.forEach((one, index) => { one.dataset.number = index; });
+  globalThis.reached = [];
+  document.addEventListener('focusin', () => {
+    const one = document.activeElement;
+    if (one?.dataset.number === undefined) return;
+    const isSeen = getComputedStyle(one).outlineStyle !== 'none';
+    // Of a group of radio buttons, Tab reaches the chosen one; arrows lead to the others.
+    const group = one.type === 'radio' ? document.querySelectorAll('input[name="' + one.name + '"]') : [one];
+    reached.push({ numbers: [...group].map(({ dataset }) => Number(dataset.number)), isSeen });
+  });
   return shown.map((one) => one.outerHTML.slice(0, 120));
-})()`;
-
-/** Of a group of radio buttons, Tab reaches the chosen one; arrows lead to the others. */
-const REACHED = `(() => {
-  const one = document.activeElement;
-  if (one?.dataset.number === undefined) return null;
-  const isSeen = getComputedStyle(one).outlineStyle !== 'none';
-  const group = one.type === 'radio' ? document.querySelectorAll('input[name="' + one.name + '"]') : [one];
-  return { numbers: [...group].map(({ dataset }) => Number(dataset.number)), isSeen };
 })()`;
 
 interface Reached {
@@ -140,11 +151,13 @@ async function findUnreached(page: Page): Promise<string[]> {
   const most = marked.length * PARTS_OF_DATE;
   for (let presses = 0; presses < most && reached.size < marked.length; presses++) {
     await page.keyboard.press('Tab');
-    const found = (await page.evaluate(REACHED)) as Reached | null;
-    for (const number of found?.numbers ?? []) {
-      reached.add(number);
-      if (found?.isSeen) seen.add(number);
-    }
+    // The last ones are awaited one by one.
+    if (presses < marked.length - 1) continue;
+    for (const { numbers, isSeen } of (await page.evaluate('reached.splice(0)')) as Reached[])
+      for (const number of numbers) {
+        reached.add(number);
+        if (isSeen) seen.add(number);
+      }
   }
   return [
     ...marked.filter((_, number) => !reached.has(number)).map((html) => `not reached: ${html}`),
@@ -153,8 +166,8 @@ async function findUnreached(page: Page): Promise<string[]> {
 }
 
 test('reaches everything on every page with the Tab key, and shows where the focus is', async () => {
-  const page = await browser.openAs('/');
-  expect(await checkPages(page, () => findUnreached(page))).toEqual([]);
+  onAllPages ??= checkAllPages();
+  expect((await onAllPages).unreached).toEqual([]);
 });
 
 /** Runs in the page: the targets that are smaller than a finger. A link within a sentence has the size of its words. */
@@ -167,16 +180,17 @@ const SMALL = `(() => {
   });
 })()`;
 
+const findSmall = async (page: Page): Promise<string[]> => (await page.evaluate(SMALL)) as string[];
+
 test('has only targets on a phone that are large enough for a finger', async () => {
-  const page = await browser.openAs('/', ADMIN, browser.phone);
-  const findSmall = async (): Promise<string[]> => (await page.evaluate(SMALL)) as string[];
-  expect(await checkPages(page, findSmall)).toEqual([]);
+  const page = await browser.openAs('/account/profile', ADMIN, browser.phone);
+  expect(await checkPages(page, { small: findSmall })).toEqual({ small: [] });
   await page.getByRole('button', { name: 'Account of' }).click();
-  expect(await findSmall()).toEqual([]);
+  expect(await findSmall(page)).toEqual([]);
   await openPage(page, service.url, ['/account/tokens', 'main h2']);
   await page.getByRole('button', { name: 'New token' }).first().click();
   await page.getByRole('dialog').waitFor();
-  expect(await findSmall()).toEqual([]);
+  expect(await findSmall(page)).toEqual([]);
 });
 
 /** Whether the field of the search has the focus. */
