@@ -190,7 +190,9 @@ describe('a packet at a wrong time', () => {
   });
 
   test('refuses a connection without CONNECT in time', async () => {
-    const raw = await open();
+    const { mqttConnectMs } = LIMITS;
+    Object.assign(LIMITS, { mqttConnectMs: 500 });
+    const raw = await open().finally(() => Object.assign(LIMITS, { mqttConnectMs }));
     raw.socket.write(Buffer.from([0x10, 0x20, 0x00]));
     await raw.closed;
     expect(raw.received).toEqual([]);

@@ -19,6 +19,9 @@ let mail: MailServer;
 let service: TestService;
 let count = 0;
 
+// How often the sender looks for what is due.
+Object.assign(LIMITS, { notificationCheckMs: 100 });
+
 beforeAll(async () => {
   mail = await startMailServer();
   const PUBLIC_URL = 'https://vigil.example/base';
@@ -47,12 +50,13 @@ async function createListener(fields: object = {}, account: object = {}): Promis
   return { ...person, topic };
 }
 
-async function createRule(objectId: string, fields: object): Promise<string> {
-  const rule = { name: 'Too warm', when: HOT, select: { objects: [objectId] }, ...fields };
-  const answer = await service.admin('POST', 'rules', rule);
-  const { _id } = entityOf(answer);
+/** Creates rules for an object, and waits until they are applied. */
+async function createRules(objectId: string, ...rules: object[]): Promise<void> {
+  for (const fields of rules) {
+    const rule = { name: 'Too warm', when: HOT, select: { objects: [objectId] }, ...fields };
+    entityOf(await service.admin('POST', 'rules', rule));
+  }
   for (let index = 0; index < 3; index++) await service.settled();
-  return _id;
 }
 
 const notify = (...persons: { id: string }[]): object[] => [{ notify: { users: persons.map(({ id }) => id) } }];
@@ -74,7 +78,7 @@ async function alarmOf(objectId: string) {
 async function settle(): Promise<void> {
   const objectId = await createObject();
   const last = await createListener();
-  await createRule(objectId, { then: notify(last) });
+  await createRules(objectId, { then: notify(last) });
   await send(objectId, { t: 9 });
   await got(last, 1);
 }
@@ -90,7 +94,7 @@ describe('an alarm', () => {
     await bob.call('PATCH', 'account', {
       channels: [{ email: 'bob@example.com' }, { ntfy: receiver.url + bob.topic }],
     });
-    await createRule(objectId, {
+    await createRules(objectId, {
       severity: 'critical',
       then: [{ notify: { users: [ada.id, bob.id], group } }, { notify: { users: [ada.id] } }],
     });
@@ -135,7 +139,7 @@ describe('an alarm', () => {
     const objectId = await createObject({ name: '<b>Truck</b>' });
     const ada = await createListener();
     const text = '{{object.name}} is at {{values.t}}, {{ values.other.x }} {{alarm.severity}}';
-    await createRule(objectId, { then: [{ notify: { users: [ada.id], text } }] });
+    await createRules(objectId, { then: [{ notify: { users: [ada.id], text } }] });
     await send(objectId, { t: 9.5 });
     const [message] = await got(ada, 1);
     expect(message?.body).toMatch(/^<b>Truck<\/b> is at 9.5, – warning\nSince /);
@@ -151,7 +155,7 @@ describe('an alarm', () => {
     const blind = await createListener({ role });
     const gone = await createListener();
     const ada = await createListener();
-    await createRule(objectId, { then: notify(stranger, blind, gone, ada) });
+    await createRules(objectId, { then: notify(stranger, blind, gone, ada) });
     await service.admin('PATCH', `users/${gone.id}`, { active: false });
     await send(objectId, { t: 9 });
     await got(ada, 1);
@@ -164,7 +168,7 @@ describe('an alarm', () => {
     const objectId = await createObject();
     const ada = await createListener();
     const calm = await createListener({}, { minSeverity: 'critical' });
-    await createRule(objectId, { then: notify(ada, calm) });
+    await createRules(objectId, { then: notify(ada, calm) });
     await send(objectId, { t: 9, time: Date.now() - 2 * 3_600_000 });
     await send(objectId, { t: 5, time: Date.now() - 3_600_000 });
     await settle();
@@ -178,7 +182,7 @@ describe('an alarm', () => {
   test('is told as cleared where somebody has cleared it', async () => {
     const objectId = await createObject();
     const ada = await createListener();
-    await createRule(objectId, { then: notify(ada) });
+    await createRules(objectId, { then: notify(ada) });
     await send(objectId, { t: 9 });
     await got(ada, 1);
     const { _id } = await alarmOf(objectId);
@@ -193,7 +197,7 @@ describe('an attempt', () => {
     const objectId = await createObject();
     const ada = await createListener();
     receiver.answer = (_received, res) => void res.writeHead(to(ada).length === 1 ? 503 : 200).end();
-    await createRule(objectId, { then: notify(ada) });
+    await createRules(objectId, { then: notify(ada) });
     await send(objectId, { t: 9 });
     const [first, second] = await got(ada, 2);
     expect(second?.id).toBe(first?.id);
@@ -205,7 +209,7 @@ describe('an attempt', () => {
     const objectId = await createObject();
     const ada = await createListener();
     receiver.answer = ({ path }, res) => void res.writeHead(path === `/${ada.topic}` ? 403 : 200).end();
-    await createRule(objectId, { then: notify(ada) });
+    await createRules(objectId, { then: notify(ada) });
     await send(objectId, { t: 9 });
     await until(async () => (await alarmOf(objectId))?.notified?.length === 1, 'the alarm to say it');
     const { _id, notified } = await alarmOf(objectId);
@@ -228,14 +232,14 @@ describe('a receiver that is dead', () => {
     const objectId = await createObject();
     const ada = await createListener();
     receiver.answer = ({ path }, res) => void res.writeHead(path === `/${ada.topic}` ? 503 : 200).end();
-    await createRule(objectId, { then: notify(ada) });
+    await createRules(objectId, { then: notify(ada) });
     await send(objectId, { t: 9 });
     await got(ada, 1);
     const rows = service.client.db().collection('notifications');
     const waiting = { user: new ObjectId(ada.id), state: 'pending', next: { $gt: Date.now() + 60_000 } };
     for (let index = 0; index < 5; index++) {
       const other = await createObject();
-      await createRule(other, { severity: 'critical', then: notify(ada) });
+      await createRules(other, { severity: 'critical', then: notify(ada) });
       await send(other, { t: 9 });
       await until(async () => (await rows.countDocuments(waiting)) === index + 2, 'the message to wait');
     }
@@ -254,7 +258,7 @@ describe('an alarm that nobody acknowledges', () => {
     const objectId = await createObject();
     const ada = await createListener();
     const boss = await createListener();
-    await createRule(objectId, {
+    await createRules(objectId, {
       then: notify(ada),
       remind: '1 s',
       escalate: [{ after: '1 s', then: notify(boss) }],
@@ -280,7 +284,7 @@ describe('an alarm that nobody acknowledges', () => {
     const objectId = await createObject();
     const ada = await createListener();
     const boss = await createListener();
-    await createRule(objectId, { then: notify(ada), escalate: [{ after: '1 h', then: notify(boss) }] });
+    await createRules(objectId, { then: notify(ada), escalate: [{ after: '1 h', then: notify(boss) }] });
     await send(objectId, { t: 9 });
     await got(ada, 1);
     await send(objectId, { t: 5 });
@@ -301,8 +305,8 @@ describe('quiet hours', () => {
     const quiet = hours(-3_600_000, 3_600_000);
     const ada = await createListener({}, { quiet });
     const bob = await createListener({}, { quiet: hours(3_600_000, 7_200_000) });
-    await createRule(objectId, { then: notify(ada, bob) });
-    await createRule(objectId, { name: 'Critical', severity: 'critical', then: notify(ada) });
+    await createRules(objectId, { then: notify(ada, bob) });
+    await createRules(objectId, { name: 'Critical', severity: 'critical', then: notify(ada) });
     await send(objectId, { t: 9 });
     await got(ada, 1);
     await got(bob, 1);
@@ -321,7 +325,7 @@ describe('quiet hours', () => {
   test('end with the last one of the reminders that waited', async () => {
     const objectId = await createObject();
     const ada = await createListener({}, { quiet: hours(-3_600_000, 3_600_000) });
-    await createRule(objectId, { then: notify(ada), remind: '1 s' });
+    await createRules(objectId, { then: notify(ada), remind: '1 s' });
     await send(objectId, { t: 9 });
     const rows = service.client.db().collection('notifications');
     const waiting = { user: new ObjectId(ada.id), step: /^reminder-/, state: 'pending' };
@@ -344,8 +348,8 @@ describe('a gateway', () => {
     const rule = { when: { online: false }, then: notify(ada) };
     const child = await createObject({ config: { parent: gateway } });
     const orphan = await createObject({ config: { parent: other } });
-    for (const objectId of [child, orphan]) await createRule(objectId, rule);
-    await createRule(child, { when: HOT, then: notify(ada) });
+    for (const objectId of [child, orphan]) await createRules(objectId, rule);
+    await createRules(child, { when: HOT, then: notify(ada) });
     await send(other, { t: 1 });
     // The gateway is the last one that is known to be offline, however long that takes.
     const { gatewayWaitMs } = LIMITS;
@@ -378,7 +382,7 @@ describe('gateways that name each other', () => {
     const third = await createObject({ config: { parent: second } });
     expect((await service.admin('PATCH', `objects/${first}`, { config: { parent: third } })).status).toBe(200);
     const circle = [first, second, third];
-    for (const objectId of circle) await createRule(objectId, { when: { online: false }, then: notify(ada) });
+    for (const objectId of circle) await createRules(objectId, { when: { online: false }, then: notify(ada) });
     for (const objectId of circle) await send(objectId, { online: false });
     await got(ada, 3);
     for (const objectId of circle) expect((await alarmOf(objectId)).suppressedBy).toBeUndefined();
@@ -393,7 +397,7 @@ describe('a storm', () => {
   test('becomes one message that counts what it holds back', async () => {
     const ada = await createListener();
     const objectId = await createObject();
-    for (let index = 0; index < 25; index++) await createRule(objectId, { name: `r${index}`, then: notify(ada) });
+    await createRules(objectId, ...Array.from({ length: 25 }, (_, nth) => ({ name: `r${nth}`, then: notify(ada) })));
     await send(objectId, { t: 9 });
     await got(ada, 21);
     await settle();
@@ -406,9 +410,12 @@ describe('a storm', () => {
   /** Raises as many alarms of the severity at once. */
   async function raise(ada: Person, severity: string, alarms: number): Promise<string> {
     const objectId = await createObject();
-    for (let index = 0; index < alarms; index++) {
-      await createRule(objectId, { name: `${severity} ${index}`, severity, then: notify(ada) });
-    }
+    const rules = Array.from({ length: alarms }, (_, nth) => ({
+      name: `${severity} ${nth}`,
+      severity,
+      then: notify(ada),
+    }));
+    await createRules(objectId, ...rules);
     await send(objectId, { t: 9 });
     return objectId;
   }
