@@ -3,7 +3,6 @@
  * stopped: each row has a fixed id, which the service stores once.
  */
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AddedPackets, type NewPacket, VigilError } from '../client/client.js';
 import { toNull } from '../client/stores.js';
@@ -11,6 +10,7 @@ import { PlainError, parsePositive } from '../program.js';
 import { type Command, openClient, type Session, textOf } from './command.js';
 import { connectMqtt, PACKETS_PER_MESSAGE } from './device-mqtt.js';
 import { type Packet, readPackets, storedCount, withIds } from './recording.js';
+import { readText } from './text-file.js';
 import { vehicleAt } from './vehicle.js';
 
 /** Packets with the order and times of sending. */
@@ -59,7 +59,7 @@ const device: Command = {
     const speed = speedText === 'max' ? Number.POSITIVE_INFINITY : parsePositive('speed', speedText, 1);
     const batch = Math.ceil(parsePositive('batch', textOf(values, 'batch'), PACKETS_PER_REQUEST));
     const file = textOf(values, 'file');
-    const rows = file === undefined ? null : readPackets(await readFile(file, 'utf8'));
+    const rows = file === undefined ? null : readPackets(await readText(file));
     const objectId = await findOrCreateObject(session, id, textOf(values, 'name') ?? id);
     const feed = rows === null ? createSimulation(speed) : await createReplay(session, { objectId, rows, speed });
     const address = textOf(values, 'mqtt');

@@ -1,11 +1,12 @@
 /** Reads the files of `vigil apply`: entities as YAML or JSON, each with its store. */
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { type Document, LineCounter, parseAllDocuments, visit } from 'yaml';
-import { isExactNumber } from '../core/exact-json.js';
+import { isExactNumber, isRounded } from '../core/exact-json.js';
 import { toOwnId } from '../core/own-id.js';
 import { PlainError } from '../program.js';
 import { checkNames } from './field-names.js';
+import { readText } from './text-file.js';
 
 /** One entity as a file describes it. */
 export interface Wanted {
@@ -35,7 +36,7 @@ export async function readManifests(path: string): Promise<Wanted[]> {
   const files = await listFiles(path);
   if (files.length === 0) throw new PlainError(`${path} contains no .yaml, .yml or .json file`);
   const found: Wanted[] = [];
-  for (const file of files) found.push(...parseManifest(await readFile(file, 'utf8'), file));
+  for (const file of files) found.push(...parseManifest(await readText(file), file));
   const byName = new Map<string, Wanted>();
   for (const wanted of found) {
     const name = `${wanted.store}/${wanted.name}`;
@@ -64,7 +65,8 @@ async function listFiles(path: string): Promise<string[]> {
 
 /** Parses a file: an entity, a list of entities, or several YAML documents of either. */
 export function parseManifest(text: string, file: string): Wanted[] {
-  const documents = parseAllDocuments(text, { lineCounter: new LineCounter() });
+  // Anchors of YAML 1.1 are merged as well (`<<: *base`), since many files do so.
+  const documents = parseAllDocuments(text, { lineCounter: new LineCounter(), merge: true });
   if (!Array.isArray(documents)) return [];
   return documents.flatMap((document) => {
     const [error] = document.errors;
@@ -76,7 +78,8 @@ export function parseManifest(text: string, file: string): Wanted[] {
 }
 
 function toValue(document: Document.Parsed, file: string): unknown {
-  keepDigits(document);
+  const isJson = extname(file) === '.json';
+  keepDigits(document, isJson ? isJsonNumber : isExactNumber);
   try {
     return document.toJS();
   } catch (error) {
@@ -85,12 +88,17 @@ function toValue(document: Document.Parsed, file: string): unknown {
   }
 }
 
+/** JSON marks text with quotes: all others are numbers, but those that a double cannot hold. */
+const isJsonNumber = (value: number, source: string): boolean => Number.isFinite(value) && !isRounded(source);
+
 /** Digits that a number would change are text: `pin: 0012`, `tag: 12E45678` and an ICCID of 19 digits. */
-function keepDigits(document: Document.Parsed): void {
+function keepDigits(document: Document.Parsed, isNumber: (value: number, source: string) => boolean): void {
   visit(document, {
     Scalar(_key, node) {
       const { value, source } = node;
-      if (typeof value === 'number' && source !== undefined && !isExactNumber(value, source)) node.value = source;
+      if (typeof value === 'number' && source !== undefined && !isNumber(value, source)) node.value = source;
+      // JSON has no bytes.
+      if (value instanceof Uint8Array && source !== undefined) node.value = source;
     },
   });
 }
@@ -104,6 +112,8 @@ function toWanted(value: unknown, file: string): Wanted {
     throw new PlainError(`${file}: an entity has no "store", such as store: models`);
   }
   const key = keyOf(store);
+  // YAML takes `id: 4711` for a number.
+  if (typeof fields[key] === 'number') fields[key] = String(fields[key]);
   if (KEYS.get(store) === 'id' && typeof fields.id === 'string') fields.id = toOwnId(fields.id);
   const name = fields[key];
   if (typeof name !== 'string' || name === '') throw new PlainError(`${file}: an entity of ${store} has no "${key}"`);

@@ -6,8 +6,8 @@ import { explainDeviceTime, parseDeviceTime } from '../core/time.js';
 import { PlainError } from '../program.js';
 
 const SERVICE_FIELDS = ['_id', '_ts', '_oid', '_gid', 'id'];
-// Only JSON numbers: "007" and "+5" are codes and stay text.
-const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+// Only JSON numbers: "007" and "+5" are codes and stay text, and so is "12E4"; programs write 1e3, 1e-05 and 1.2E+05.
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+|E[+-]\d+)?$/;
 
 /** The packet of one row of a recording. */
 export type Packet = Record<string, number | boolean | string>;

@@ -20,6 +20,9 @@ const UNIT_NAMES: ReadonlyArray<[RegExp, string]> = [
   [/^(w|weeks?)$/, 'w'],
 ];
 
+/** Plain milliseconds with more digits are a time: that many would be decades. */
+const MS_DIGITS = 12;
+
 /** Parses a duration to ms: `3s`, `30m`, `12h`, `90 days`, `2w`, or plain milliseconds. Null for any other value. */
 export function parseDuration(value: unknown): number | null {
   if (typeof value !== 'string' && typeof value !== 'number') return null;
@@ -27,7 +30,7 @@ export function parseDuration(value: unknown): number | null {
   if (!match || toDateText(match[0]) !== null) return null;
   const word = (match[2] ?? '').toLowerCase();
   const unit = word === '' ? 'ms' : UNIT_NAMES.find(([pattern]) => pattern.test(word))?.[1];
-  if (unit === undefined) return null;
+  if (unit === undefined || (word === '' && Number(match[1]) >= 10 ** MS_DIGITS)) return null;
   const durationMs = Math.round(Number(match[1]) * (UNITS_MS[unit] ?? Number.NaN));
   return Number.isSafeInteger(durationMs) ? durationMs : null;
 }

@@ -108,7 +108,20 @@ async function createPlain(
   return createInAddedStore(deps.database, store, toNewEntity(caller, fields, place, deps.now()));
 }
 
+/** Parameters of bulk requests, and of removals of packets. */
+const SELECTING = /^(?:from|to|begin|end|search|where|where[._].*|dry[-_ ]?run)$/i;
+
+/** Who names one entity and a selection means something else: ignoring the selection would change or remove the entity. */
+function refuseSelection({ query }: Request): void {
+  const name = Object.keys(query).find((one) => SELECTING.test(one));
+  if (name === undefined) return;
+  throw badRequest(
+    `${JSON.stringify(name.slice(0, 64))}: this request is about one entity, whole; nothing was changed`,
+  );
+}
+
 const change: Handler = (deps) => async (req, res) => {
+  refuseSelection(req);
   const writer = writerIn(res);
   const given = parsePatch(writer.store, req.body ?? {});
   res.locals.fields = Object.keys(given);
@@ -116,6 +129,7 @@ const change: Handler = (deps) => async (req, res) => {
 };
 
 const remove: Handler = (deps) => async (req, res) => {
+  refuseSelection(req);
   const writer = writerIn(res);
   // Read before the packets go as well.
   const readLast = ({ _id }: Entity) => (writer.store.name === 'objects' ? readState(deps.database, _id) : null);

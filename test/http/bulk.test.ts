@@ -130,6 +130,36 @@ test.each([
   expect((await service.admin('GET', `objects/${id}`)).status).toBe(200);
 });
 
+test.each([
+  'dryRun=true',
+  'dryrun=1',
+  'dry_run=true',
+  'from=2026-11-20',
+  'to=2026-11-20T10:00',
+  'begin=0&end=1',
+  'where.status=red',
+  'where_status=red',
+  'search=x',
+])('refuses to change or remove one entity where a selection is meant: ?%s', async (query) => {
+  const [id] = await createObjects(1, 'here');
+  const { body: before } = await service.admin('GET', `objects/${id}`);
+  for (const method of ['DELETE', 'PATCH']) {
+    const { status, body } = await service.admin(
+      method,
+      `objects/${id}?${query}`,
+      method === 'PATCH' ? { name: 'y' } : undefined,
+    );
+    expect([method, status, body.helper.message]).toEqual([
+      method,
+      400,
+      expect.stringContaining('nothing was changed'),
+    ]);
+  }
+  expect((await service.admin('GET', `objects/${id}`)).body).toEqual(before);
+  // Others are ignored.
+  expect((await service.admin('DELETE', `objects/${id}?_=1&fromm=2&limit=5`)).status).toBe(200);
+});
+
 test('refuses an empty change, and stores that determine permissions', async () => {
   expect((await service.admin('PATCH', 'objects?search=x', {})).status).toBe(400);
   expect((await service.admin('PATCH', 'objects?search=x', { owner: '0'.repeat(24) })).status).toBe(400);

@@ -1,12 +1,12 @@
 /** The command line without a service: what it compares, reads from files and prints. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { findDifferences, isEqual, referencesIn, resolveReferences, toChange } from '../../../src/cli/apply-plan.js';
 import { parsePairs } from '../../../src/cli/command.js';
-import { parseManifest } from '../../../src/cli/manifest.js';
+import { parseManifest, readManifests } from '../../../src/cli/manifest.js';
 import { createOutput, fieldOf } from '../../../src/cli/output.js';
 import { chooseProfile, profileFile, readProfile, writeProfile } from '../../../src/cli/profile.js';
 import { readPackets } from '../../../src/cli/recording.js';
@@ -226,6 +226,39 @@ list: [0012, 12, {sn: 8944110068765432109}]
     n: ['9007199254740993'],
   });
 });
+
+test.each<[name: string, file: string, text: string, fields: object]>([
+  [
+    'numbers of JSON',
+    'a.json',
+    '{"n":1e3,"m":-0.50,"k":1E-7,"big":1e400}',
+    { n: 1_000, m: -0.5, k: 1e-7, big: '1e400' },
+  ],
+  ['tags of YAML', 'a.yaml', '{n: 1e3, m: .inf, k: .nan, o: 0o17}', { n: '1e3', m: '.inf', k: '.nan', o: '0o17' }],
+  ['bytes of YAML', 'a.yaml', '{key: !!binary aGk=}', { key: 'aGk=' }],
+  ['anchors of YAML', 'a.yaml', '{a: &a {x: 1}, b: {<<: *a, y: 2}}', { a: { x: 1 }, b: { x: 1, y: 2 } }],
+])('keeps values of a file as they are written: %s', (_, file, text, fields) => {
+  const [body = ''] = /(?<=\{).*(?=\}$)/s.exec(text) ?? [];
+  expect(parseManifest(`{"store":"objects","id":"o1",${body}}`, file)[0]?.fields).toMatchObject(fields);
+});
+
+test('takes digits for the name of an entity, as they are written', () => {
+  const names = (text: string) => parseManifest(text, 'a.yaml').map(({ name, fields }) => [name, fields.id]);
+  expect(names('[{store: objects, id: 4711}, {store: objects, id: 0012}]')).toEqual([
+    ['4711', '4711'],
+    ['0012', '0012'],
+  ]);
+  expect(() => names('{store: objects, id: true}')).toThrow('no "id"');
+});
+
+test.each(['Z\xfcrich', '\xff\xfes\0t\0'])(
+  'refuses a file that is not UTF-8, which would change its letters',
+  async (text) => {
+    const file = join(folder, 'a.yaml');
+    writeFileSync(file, Buffer.from(`store: labels\nname: ${text}\n`, 'latin1'));
+    await expect(readManifests(file)).rejects.toThrow(`${file} is not UTF-8`);
+  },
+);
 
 test('reads parameters as JSON where they are JSON', () => {
   expect(parsePairs(['n=3', 'on=true', 'mode=eco', 'list=[1]', 'equal=a=b', 'empty='])).toEqual({
