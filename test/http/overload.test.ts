@@ -46,6 +46,29 @@ describe('points of a caller', () => {
     expectRefusal(await admin('GET', 'objects/car'), 429);
   });
 
+  test.each<[way: string, pieces: number]>([
+    ['in one piece', 1],
+    ['in small pieces', 100],
+  ])('count more for large bodies that announce no length: %s', async (_, pieces) => {
+    const { admin } = service;
+    entityOf(await admin('POST', 'objects', { id: 'car', name: 'Car' }));
+    const text = `${' '.repeat(400_000)}{"n":1}`;
+    const size = Math.ceil(text.length / pieces);
+    const parts = Array.from({ length: pieces }, (_part, at) => text.slice(at * size, (at + 1) * size));
+    const token = await service.tokenOf('admin', 'correct horse battery');
+    const sent = await fetch(`${service.url}/api/v1/objects/car/packets`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      body: ReadableStream.from(parts).pipeThrough(new TextEncoderStream()),
+      duplex: 'half',
+    } as RequestInit);
+    expect(sent.status).toBe(200);
+    // These few cost too little to be refused otherwise.
+    const answers: number[] = [];
+    for (let n = 0; n < 3; n++) answers.push((await service.as(token)('GET', 'objects/car')).status);
+    expect(answers).toContain(429);
+  });
+
   test('bound nothing with RATE_LIMIT=0', async () => {
     await service.stop();
     service = await startTestService({ env: { RATE_LIMIT: '0' } });

@@ -36,9 +36,15 @@ export function rateLimit({ isOverloaded, consume }: RateLimitDeps, findLimit: L
     const { token, userId } = callerOf(res);
     const key = token?.id ?? userId;
     await consume(key, 1 + pointsOf(bodyBytes(req)));
-    // The cost of a list is known only afterwards.
+    const consumeLater = (points: number): void => void (points > 0 && consume(key, points).catch(() => undefined));
+    // How long a body is that announces no length is known only afterwards.
+    if (req.headers['transfer-encoding'] !== undefined) {
+      const { socket } = req;
+      const before = socket.bytesRead;
+      res.on('close', () => consumeLater(pointsOf(socket.bytesRead - before)));
+    }
+    // So is the cost of a list.
     if (isExpensive) {
-      const consumeLater = (points: number): void => void (points > 0 && consume(key, points).catch(() => undefined));
       res.locals.consumeForMs = (ms: number) => consumeLater(Math.floor(ms / LIMITS.pointMs));
       res.locals.consumeForBytes = (bytes: number) => consumeLater(pointsOf(bytes));
       res.on('finish', () => consumeLater(pointsOf(Number(res.getHeader('Content-Length') ?? 0))));
