@@ -1,5 +1,5 @@
 /** Limits of reading long histories. A part of `LIMITS`. */
-import { DAY_MS, HOUR_MS, KIB, MINUTE_MS, SECOND_MS } from './units.js';
+import { DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS } from './units.js';
 
 export const HISTORY_LIMITS = {
   // Streams of packets, read in batches. The batches of all streams alternate, so that a long one blocks no other.
@@ -42,4 +42,7 @@ export const HISTORY_LIMITS = {
   latestParameters: 2_000,
   latestBatchObjects: 10,
   latestBatchPackets: 100,
+  // A bucket of packed history: its packets, and their bytes as rows.
+  bucketPackets: 1_000,
+  bucketBytes: 2 * MIB,
 } as const;

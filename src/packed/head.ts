@@ -79,7 +79,10 @@ export function readHead({ head, fromMs, toMs }: Pick<Bucket, 'head' | 'fromMs' 
   const { rows, columns, bytes } = parts;
   return {
     ...parts,
-    readShapes: () => readShapes(new ByteReader(decompress(shapes, shapesBytesOf(bytes))), rows, columns.length),
+    readShapes: () => {
+      const reader = new ByteReader(decompress(shapes, shapesBytesOf(bytes)));
+      return readShapes(reader, { rows, columns: columns.length, bytes });
+    },
   };
 }
 

@@ -34,6 +34,13 @@ function isUtf8(latin1: string): boolean {
 
 const nameOf = (row: Buffer, { nameStart, nameEnd }: Member): string => row.toString('latin1', nameStart, nameEnd);
 
+/** Thrown for packets that together have more fields than a bucket has columns: fewer of them have fewer fields. */
+export class TooManyFieldsError extends RangeError {
+  constructor() {
+    super(`packets with more than ${FORMAT.columns} different fields`);
+  }
+}
+
 /** Packs rows that are packable, in their order. Throws a RangeError if there are none or more than the format allows. */
 export function pack(rows: readonly Buffer[]): Bucket {
   const bytes = rows.reduce((sum, { length }) => sum + length, 0);
@@ -69,7 +76,7 @@ function collect(rows: readonly Buffer[]): { columns: ReadonlyMap<string, Column
       const name = nameOf(row, member);
       let column = columns.get(name);
       if (column === undefined) {
-        if (columns.size === FORMAT.columns) throw new RangeError('packets with too many different fields');
+        if (columns.size === FORMAT.columns) throw new TooManyFieldsError();
         column = new Column(row.subarray(member.nameStart, member.nameEnd));
         places.set(column, columns.size);
         columns.set(name, column);

@@ -38,17 +38,37 @@ export class ShapeCollector {
   }
 }
 
-export function readShapes(reader: ByteReader, rows: number, columns: number): Shapes {
+/** A type and the end of a name: what a field takes at least. */
+const FIELD_BYTES = 2;
+
+export interface ShapeBounds {
+  readonly rows: number;
+  readonly columns: number;
+  /** The size of the unpacked packets, which bounds their fields. */
+  readonly bytes: number;
+}
+
+export function readShapes(reader: ByteReader, { rows, columns, bytes }: ShapeBounds): Shapes {
+  const most = bytes / FIELD_BYTES;
   const count = reader.varint(rows);
+  let fields = 0;
   const shapes: Shape[] = [];
   for (let i = 0; i < count; i++) {
-    const shape = Array.from(readIntegers(reader, reader.varint(columns)));
+    const length = reader.varint(columns);
+    fields += length;
+    if (fields > most) throw new DamageError('the packets have more fields than bytes');
+    const shape = Array.from(readIntegers(reader, length));
     if (shape.some((column) => !(column >= 0 && column < columns))) throw new DamageError('a field has no column');
     if (new Set(shape).size < shape.length) throw new DamageError('a packet has a field twice');
     shapes.push(shape);
   }
   const places = readIntegers(reader, rows);
-  for (const place of places) if (!(place >= 0 && place < count)) throw new DamageError('a packet has no shape');
+  fields = 0;
+  for (const place of places) {
+    if (!(place >= 0 && place < count)) throw new DamageError('a packet has no shape');
+    fields += (shapes[place] as Shape).length;
+  }
+  if (fields > most) throw new DamageError('the packets have more fields than bytes');
   reader.end();
   return { shapes, places };
 }

@@ -160,6 +160,8 @@ describe('Limits', () => {
     'timeMaxMs',
     'latestBatchObjects',
     'latestBatchPackets',
+    'bucketPackets',
+    'bucketBytes',
     'pastObjectsAtOnce',
     'pastBatch',
     'pastUpdatesPage',

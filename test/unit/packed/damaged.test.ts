@@ -1,8 +1,10 @@
 /** Damaged buckets: a clear error for their interval, never other packets, and never more memory than a bucket may take. */
 import { crc32 } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
+import { ByteReader, DamageError } from '../../../src/packed/bytes.js';
 import { type Bucket, FORMAT } from '../../../src/packed/head.js';
 import { pack } from '../../../src/packed/pack.js';
+import { readShapes, ShapeCollector } from '../../../src/packed/shapes.js';
 import { BucketReader, DamagedBucketError, unpack } from '../../../src/packed/unpack.js';
 import { fc, runsOf } from '../../support/runs.js';
 import { rowsOfAnyKind, toPacketRow } from './rows.js';
@@ -80,7 +82,7 @@ describe('damage', () => {
         expect(found).toBeInstanceOf(DamagedBucketError);
         expect((found as Error).message).toMatch(CLEAR);
       }),
-      { numRuns: runsOf(10_000) },
+      { numRuns: runsOf(5_000) },
     );
   });
 
@@ -92,7 +94,7 @@ describe('damage', () => {
         if (found instanceof Error) expect(found).toBeInstanceOf(DamagedBucketError);
         else expect(found.reduce((sum, { length }) => sum + length, 0)).toBeLessThanOrEqual(FORMAT.bytes);
       }),
-      { numRuns: runsOf(2_000) },
+      { numRuns: runsOf(1_000) },
     );
   });
 
@@ -133,5 +135,19 @@ describe('damage', () => {
     expect(() => new BucketReader({ ...bucket, head: Buffer.concat([body, sum]) })).toThrow(
       /version 9 .*newer release/,
     );
+  });
+
+  // A few bytes could otherwise stand for thousands of fields in thousands of packets.
+  test.each([
+    ['one packet', 1, 2_000],
+    ['all packets together', 1_000, 10],
+  ])('refuses %s with more fields than bytes', (_title, rowCount, fieldCount) => {
+    const shapes = new ShapeCollector();
+    const shape = Array.from({ length: fieldCount }, (_, column) => column);
+    for (let row = 0; row < rowCount; row++) shapes.add(shape);
+    const read = (bytes: number) =>
+      readShapes(new ByteReader(shapes.finish()), { rows: rowCount, columns: 2_000, bytes });
+    expect(read(rowCount * fieldCount * 2).places).toHaveLength(rowCount);
+    expect(() => read(rowCount * fieldCount)).toThrow(DamageError);
   });
 });
