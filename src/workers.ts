@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { findScopeObjects } from './accounts/accounts.js';
 import type { Audit } from './accounts/audit.js';
 import { type Alarms, type AlarmsOptions, createAlarms } from './alarms/alarms.js';
+import { createHeldBackReporter } from './alarms/held-back.js';
 import type { Caches } from './caches.js';
 import type { Config } from './config.js';
 import type { Change } from './core/change.js';
@@ -137,7 +138,10 @@ function statsOf(engine: Engine, webhooks: Webhooks): WorkerStats {
   return { ...engine.stats(), requests: running, openBreakers: open, waiting };
 }
 
-const createOwnAlarms = ({ database, caches, log, isLive, now }: WorkerParts, offer: AlarmsOptions['offer']): Alarms =>
+const createOwnAlarms = (
+  { database, caches, audit, log, isLive, now }: WorkerParts,
+  offer: AlarmsOptions['offer'],
+): Alarms =>
   createAlarms({
     database,
     now,
@@ -148,6 +152,7 @@ const createOwnAlarms = ({ database, caches, log, isLive, now }: WorkerParts, of
     findAccount: caches.accounts.findAccount,
     findObjects: (scope, keys) => findObjectIds(database, scope, keys),
     findScopeObjects: (scopes) => findScopeObjects(database, scopes),
+    onHeldBack: createHeldBackReporter({ audit, log, now }),
   });
 
 const createOwnNotifier = ({ database, caches, audit, config, log, now }: WorkerParts, channels: Channels): Notifier =>

@@ -1,6 +1,6 @@
 /** What an alarm writes: its entity, the commands of its rule, and whom its webhooks tell. All of it is committed with the state. */
 import { type AnyBulkWriteOperation, type Document, ObjectId } from 'mongodb';
-import { isHiddenFromOwner, isQueueFull, newCommandId } from '../commands/command-store.js';
+import { countOfRule, isHiddenFromOwner, isQueueFull, newCommandId } from '../commands/command-store.js';
 import type { Scope } from '../core/access.js';
 import { newCommand, parseCommand } from '../core/command.js';
 import { toApiError } from '../core/errors.js';
@@ -33,6 +33,15 @@ export interface AlarmParts {
   readonly registry: RuleRegistry;
   readonly models: ModelFinder;
   readonly now: () => number;
+  /** A rule has sent so many commands to an object that it sends no more for some time. */
+  readonly onHeldBack: (held: HeldBack) => void;
+}
+
+export interface HeldBack {
+  readonly ruleId: string;
+  readonly ownerId: string;
+  readonly objectId: string;
+  readonly command: string;
 }
 
 /** Whose actions follow, and to which object they go. */
@@ -233,9 +242,16 @@ async function act(
     const declared = await parts.models.declarationsOf(String(object.object.model));
     const parsed = parseCommand(command, params, declared);
     if (await isQueueFull(parts.database, object.id)) return refused('too many commands wait for the object');
+    const counted = { sinceMs: nowMs - LIMITS.ruleCommandsMs, limit: LIMITS.ruleCommands };
+    const sent = await countOfRule(parts.database, { objectId: object.id, ruleId: rule.id }, counted);
+    if (sent + commands.length >= LIMITS.ruleCommands) {
+      parts.onHeldBack({ ruleId: rule.id, ownerId: rule.stored.ownerId, objectId: object.id, command });
+      return refused(`the rule has sent ${LIMITS.ruleCommands} commands to the object within an hour`);
+    }
     const _id = newCommandId(nowMs);
     const fields = newCommand(object.id, { ...parsed, ttlMs: LIMITS.commandLifetimeMs }, nowMs);
-    const document = toDocument(COMMANDS, { ...fields, ...placeOf(rule.stored.ownerId, object), _id, time: nowMs });
+    const own = { _id, _rule: rule.id, time: nowMs };
+    const document = toDocument(COMMANDS, { ...fields, ...placeOf(rule.stored.ownerId, object), ...own });
     commands.push({ insertOne: { document: document as never } });
     return { command, _id };
   } catch (error) {

@@ -5,6 +5,7 @@ import { LIMITS } from '../core/limits.js';
 import type { ModelFinder } from '../packets/models.js';
 import { clock, type Timer } from '../platform/clock.js';
 import type { OwnedPartition, Processor } from '../processing/processor.js';
+import type { AlarmParts } from './alarm-writes.js';
 import {
   createPartitionMemory,
   fillMemory,
@@ -21,6 +22,7 @@ import { loadStates } from './states.js';
 
 export interface AlarmsOptions extends RuleRegistryOptions {
   readonly models: ModelFinder;
+  readonly onHeldBack: AlarmParts['onHeldBack'];
   /** Whether changes arrive: only then it is known that nothing has come. */
   readonly isLive: () => boolean;
   /** Adds tasks of a partition; false where it takes none now. */

@@ -217,6 +217,16 @@ export async function isQueueFull(database: Database, objectId: string): Promise
   return count >= limit;
 }
 
+/** How many commands a rule has sent to an object since then, up to a limit. */
+export function countOfRule(
+  database: Database,
+  { objectId, ruleId }: { objectId: string; ruleId: string },
+  { sinceMs, limit }: { sinceMs: number; limit: number },
+): Promise<number> {
+  const sent = { object: new ObjectId(objectId), time: { $gte: sinceMs }, _rule: ruleId };
+  return mapDriverErrors(() => collectionOf(database, COMMANDS).countDocuments(sent, { limit }));
+}
+
 /**
  * Whether the sender of a command sees it only through the object's branch. A sender who leaves the branch, or with whom the
  * object is no longer shared, must not read the device's answer.

@@ -14,6 +14,9 @@ export const RULE_LIMITS = {
   ruleActions: 20,
   ruleSpanMaxMs: 366 * DAY_MS,
   ruleControlMs: HOUR_MS,
+  // Commands of one rule to one object within a time: the answer to a command may raise the next alarm.
+  ruleCommands: 100,
+  ruleCommandsMs: HOUR_MS,
 
   // A dry run: the packets that it reads, and the alarms that it shows.
   testedPackets: 500_000,

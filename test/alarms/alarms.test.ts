@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { ADMINISTRATOR_ROLE_ID } from '../../src/core/builtin.js';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf } from '../support/answers.js';
 import { createPerson } from '../support/callers.js';
 import { ADMIN, startSecond, useService } from '../support/fixture.js';
@@ -226,6 +227,32 @@ describe('actions', () => {
     const [alarm] = await alarmsWith(objectId, 'raised');
     expect([alarm?.late, alarm?.actions]).toEqual([true, []]);
     expect((await service.admin('GET', `objects/${objectId}/commands`)).body).toEqual([]);
+  });
+
+  test('sends no more commands than a bound, and says so once', async () => {
+    const { ruleCommands } = LIMITS;
+    Object.assign(LIMITS, { ruleCommands: 2 });
+    try {
+      const objectId = await createObject();
+      const ruleId = await createRule(objectId, { when: HOT, then: [{ command: 'defrost' }] });
+      const time = Date.now() - 10_000;
+      for (let nth = 0; nth < 4; nth++) {
+        await send(objectId, { t: 9, time: time + nth * 1_000 });
+        await alarmsWith(objectId, ...Array(nth).fill('cleared'), 'raised');
+        await send(objectId, { t: 1, time: time + nth * 1_000 + 500 });
+        await alarmsWith(objectId, ...Array(nth + 1).fill('cleared'));
+      }
+      const errors = (await alarmsOf(objectId)).map(({ actions }) => (actions as { error?: string }[])[0]?.error);
+      const held = 'the rule has sent 2 commands to the object within an hour';
+      expect(errors).toEqual([undefined, undefined, held, held]);
+      expect((await service.admin('GET', `objects/${objectId}/commands`)).body).toHaveLength(2);
+      const events = () => service.admin('GET', `audit?where.entity=${ruleId}&where.action=commands held back`);
+      await until(async () => (await events()).body.length > 0, 'an event');
+      expect((await events()).body[0].fields).toEqual([`object=${objectId}`, 'command=defrost']);
+      expect(entityOf(await service.admin('GET', `rules/${ruleId}`)).disabledReason).toContain(held);
+    } finally {
+      Object.assign(LIMITS, { ruleCommands });
+    }
   });
 
   test('sends no command that its owner may not send, and show that', async () => {
