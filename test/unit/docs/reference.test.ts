@@ -332,6 +332,7 @@ describe('Stores', () => {
     '_holder',
     '_bySource',
     '_downlink',
+    '_rule',
     '_parents',
     '_objects',
     '_link',
