@@ -10,19 +10,23 @@ const OWN_PAGE = new Set(['models', 'geofences', 'rules']);
 
 export const pathOf = (store: string): string => (OWN_PAGE.has(store) ? `/${store}` : `/data/${store}`);
 
-export function DataTabs({ store }: { store: string }) {
+/** Those that the user may read. */
+export function readableStores(): string[] {
   const names = [...BUILT_IN, ...namedOf('stores').flatMap(({ name }) => name ?? [])];
-  const readable = [...new Set(names)].filter((name) => may('GET', `/${name}`));
+  return [...new Set(names)].filter((name) => may('GET', `/${name}`));
+}
+
+export function DataTabs({ store }: { store: string }) {
   return (
     <Tabs
       label={t('nav.data')}
       path={pathOf(store)}
-      tabs={readable.map((name) => ({ path: pathOf(name), text: titleOf(name) }))}
+      tabs={readableStores().map((name) => ({ path: pathOf(name), text: titleOfStore(name) }))}
     />
   );
 }
 
-function titleOf(name: string): string {
+export function titleOfStore(name: string): string {
   if (name === 'models') return t('data.models');
   if (name === 'geofences') return t('data.geofences');
   if (name === 'rules') return t('data.rules');

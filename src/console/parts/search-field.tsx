@@ -1,4 +1,4 @@
-/** The field that searches a page. `/` and Ctrl-K lead to it. */
+/** The field that searches a page. `/` leads to it. */
 import { useEffect, useRef } from 'preact/hooks';
 import { Icon } from './icon.js';
 
@@ -10,7 +10,7 @@ interface SearchFieldProps {
 
 export function SearchField({ label, value, onInput }: SearchFieldProps) {
   const input = useRef<HTMLInputElement>(null);
-  useSearchKeys(() => input.current?.select());
+  useSearchKey(() => input.current?.select());
   return (
     <div class="search">
       <Icon name="search" />
@@ -28,12 +28,11 @@ export function SearchField({ label, value, onInput }: SearchFieldProps) {
 }
 
 /** From everywhere on the page; not from a dialog, which is in front of it. */
-function useSearchKeys(focus: () => void): void {
+function useSearchKey(focus: () => void): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       const isTyping = event.target instanceof HTMLElement && event.target.matches('input, textarea, select');
-      const isWanted = (event.key === '/' && !isTyping) || (event.key === 'k' && (event.ctrlKey || event.metaKey));
-      if (!isWanted || document.querySelector('dialog[open]') !== null) return;
+      if (event.key !== '/' || isTyping || document.querySelector('dialog[open]') !== null) return;
       event.preventDefault();
       focus();
     };

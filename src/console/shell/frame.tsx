@@ -1,5 +1,5 @@
 /** What surrounds every page: the name, the navigation, whether events arrive, and the user's own menu. */
-import { useSignal } from '@preact/signals';
+import { signal, useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Age } from '../parts/age.js';
@@ -10,10 +10,10 @@ import { isOffline } from '../state/api.js';
 import { nowMs } from '../state/clock.js';
 import { currentUntilMs, liveStatus, tryAgain } from '../state/live.js';
 import { toAddress, useLocation } from '../state/location.js';
-import { missingPage } from '../state/parts.js';
+import { missingPage, usePart } from '../state/parts.js';
 import { pages, user } from '../state/session.js';
 import { titleOfPage } from '../state/title.js';
-import { formatMoment, formatNumber, type TextKey, t } from '../text/language.js';
+import { formatMoment, formatNumber, loadTexts, type TextKey, t } from '../text/language.js';
 import { AccountMenu } from './account-menu.js';
 import { Logo } from './logo.js';
 
@@ -93,8 +93,34 @@ export function Frame({ children }: { children: ComponentChildren }) {
         {missingPage.value === path && <Empty icon="clock" title={t('offline.page')} />}
         {children}
       </main>
+      <Finder />
     </div>
   );
+}
+
+const palette = signal<typeof import('./palette.js') | null>(null);
+
+const loadPalette = async () =>
+  (await Promise.all([import('./palette.js'), loadTexts('palette'), loadTexts('data')]))[0];
+
+/** Ctrl-K, from everywhere but a dialog. */
+function Finder() {
+  const isOpen = useSignal(false);
+  const part = usePart(palette, loadPalette, isOpen.value);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const isWanted = event.key === 'k' && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey;
+      if (!isWanted || document.querySelector('dialog[open]') !== null) return;
+      event.preventDefault();
+      isOpen.value = true;
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+  const close = (): void => {
+    isOpen.value = false;
+  };
+  return isOpen.value && part ? <part.Palette pages={pagesOfUser()} onClose={close} /> : null;
 }
 
 /** How many alarms wait for somebody. */

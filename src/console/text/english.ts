@@ -7,6 +7,7 @@ import type { ENGLISH_HISTORY } from './english-history.js';
 import type { ENGLISH_HOME } from './english-home.js';
 import type { ENGLISH_LINKS } from './english-links.js';
 import type { ENGLISH_PAGES } from './english-pages.js';
+import type { ENGLISH_PALETTE } from './english-palette.js';
 import type { ENGLISH_RULES } from './english-rules.js';
 import type { ENGLISH_SETTINGS } from './english-settings.js';
 
@@ -142,9 +143,11 @@ export type AlarmCatalogue = Readonly<Record<keyof typeof ENGLISH_ALARMS, string
 export type HistoryCatalogue = Readonly<Record<keyof typeof ENGLISH_HISTORY, string>>;
 export type RuleCatalogue = Readonly<Record<keyof typeof ENGLISH_RULES, string>>;
 export type ChannelCatalogue = Readonly<Record<keyof typeof ENGLISH_CHANNELS, string>>;
+export type PaletteCatalogue = Readonly<Record<keyof typeof ENGLISH_PALETTE, string>>;
 export type LinkCatalogue = Readonly<Record<keyof typeof ENGLISH_LINKS, string>>;
 export type Texts = Catalogue &
   ChannelCatalogue &
+  PaletteCatalogue &
   HomeCatalogue &
   PageCatalogue &
   DataCatalogue &

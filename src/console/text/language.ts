@@ -54,6 +54,11 @@ const MORE = {
     en: async () => (await import('./english-channels.js')).ENGLISH_CHANNELS,
     de: async () => (await import('./german-channels.js')).GERMAN_CHANNELS,
   },
+  /** Of the search for objects, pages and actions. */
+  palette: {
+    en: async () => (await import('./english-palette.js')).ENGLISH_PALETTE,
+    de: async () => (await import('./german-palette.js')).GERMAN_PALETTE,
+  },
   /** Of share links. */
   links: {
     en: async () => (await import('./english-links.js')).ENGLISH_LINKS,

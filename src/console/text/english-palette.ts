@@ -1,0 +1,12 @@
+/** The texts of the search for objects, pages and actions in English. */
+export const ENGLISH_PALETTE = {
+  'palette.action': 'Action',
+  'palette.add': 'Add an object',
+  'palette.command': 'Send a command to {name}',
+  'palette.history': 'History of {name}',
+  'palette.object': 'Object',
+  'palette.open': 'Open {name}',
+  'palette.page': 'Page',
+  'palette.placeholder': 'Objects by name or id, pages, actions',
+  'palette.title': 'Go to',
+} as const;

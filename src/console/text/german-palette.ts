@@ -1,0 +1,14 @@
+/** The texts of the search for objects, pages and actions in German. */
+import type { PaletteCatalogue } from './english.js';
+
+export const GERMAN_PALETTE: PaletteCatalogue = {
+  'palette.action': 'Aktion',
+  'palette.add': 'Objekt hinzufügen',
+  'palette.command': 'Befehl an {name} senden',
+  'palette.history': 'Verlauf von {name}',
+  'palette.object': 'Objekt',
+  'palette.open': '{name} öffnen',
+  'palette.page': 'Seite',
+  'palette.placeholder': 'Objekte nach Name oder ID, Seiten, Aktionen',
+  'palette.title': 'Gehe zu',
+};
