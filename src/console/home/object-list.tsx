@@ -122,6 +122,8 @@ function isOffered(one: Filter): boolean {
   return one === 'silent' ? silent > 0 : moving + standing > 0;
 }
 
+const isEmpty = (one: Filter): boolean => counts.value[one] === 0 && filter.value !== one;
+
 /** How many objects each shows; while they are loaded, nobody knows. */
 function Filters() {
   const show = useShow();
@@ -134,9 +136,10 @@ function Filters() {
           type="button"
           class={`chip${isComplete && counts.value[one] === 0 ? ' none' : ''}`}
           aria-pressed={filter.value === one}
-          // Nobody has to pass with the Tab key what shows nothing.
-          disabled={counts.value[one] === 0 && filter.value !== one}
-          onClick={() => show({ show: one })}
+          // Nobody has to pass with the Tab key what shows nothing. One that has the focus keeps it.
+          aria-disabled={isEmpty(one)}
+          tabIndex={isEmpty(one) ? -1 : 0}
+          onClick={() => isEmpty(one) || show({ show: one })}
         >
           {one !== 'all' && <i class={CLASSES[one]} />}
           {t(one === 'critical' || one === 'warning' ? `severity.${one}` : `filter.${one}`)}{' '}

@@ -89,3 +89,23 @@ test('names the object, the model and the section in the title of the window', a
     await expectTitle(title);
   }
 });
+
+test('leaves the focus on a filter that shows nothing any more, which Tab passes and which does nothing', async () => {
+  await service.admin('POST', 'objects', { id: 'stops', name: 'Stops' });
+  const send = (speed: number) => service.admin('POST', 'objects/stops/packets', { speed });
+  await send(50);
+  const page = await browser.openAs('/');
+  const chip = page.locator('.chips').getByRole('button', { name: /^Moving/ });
+  await chip.getByText('1', { exact: true }).waitFor();
+  await chip.focus();
+  await send(0);
+  await chip.getByText('0', { exact: true }).waitFor();
+  await eventually(async () => expect(await chip.and(page.locator(':focus')).count()).toBe(1));
+  await page.keyboard.press('Enter');
+  await effectsRun(page);
+  expect(page.url()).not.toContain('show=');
+  await page.keyboard.press('Shift+Tab');
+  await page.keyboard.press('Tab');
+  await eventually(async () => expect(await chip.and(page.locator(':focus')).count()).toBe(0));
+  await service.admin('DELETE', 'objects/stops');
+});
