@@ -131,6 +131,7 @@ function createNames(map: GlMap, points: ObjectPoints, isDark: () => boolean) {
     const part = await import('./name-canvas.js').catch(() => null);
     const container = map.getCanvasContainer();
     if (part === null || !container.isConnected) return;
+    points.pileUp = part.pileUp;
     canvas = part.createNameCanvas(container, points, isDark);
     onLoad();
   };

@@ -6,6 +6,8 @@ import { formatAge, formatNumber } from '../text/language.js';
 import type { ObjectPoints, View } from './object-points.js';
 import { LOOK_SIZE } from './point-shapes.js';
 
+export { pileUp } from './piles.js';
+
 /** If more are in the window, only the selected object, alarms and the largest piles have one. */
 const MOST_NAMES = 60;
 /** While the map moves, more objects than this go without names. */
@@ -120,7 +122,9 @@ function place(points: ObjectPoints, view: View, widthOf: (text: string) => numb
 }
 
 function wishesOf(points: ObjectPoints, view: View): Wish[] {
-  const { count, of, first, size } = points.piles(view);
+  const piles = points.piles(view);
+  if (piles === null) return [];
+  const { count, of, first, size } = piles;
   const ranks = new Float64Array(count);
   // Alarms from the least to the worst, then the selected object.
   for (const [index, slot] of points.front().entries()) {

@@ -8,7 +8,7 @@ import { motionOf } from '../state/motion.js';
 import { placeOf } from '../state/places.js';
 import { shortWay, spanOf } from './antimeridian.js';
 import { toX, toY } from './mercator.js';
-import { type Piles, pileUp } from './piles.js';
+import type { Piles, pileUp } from './piles.js';
 import { LOOK_SIZE, MARKER_ALARMS, MARKER_KINDS, type MarkerKind, NO_DIRECTION } from './point-shapes.js';
 
 const FIRST_ROOM = 1_024;
@@ -59,6 +59,9 @@ export class ObjectPoints {
   #place = new Float32Array(FIRST_ROOM * 2);
   /** Direction, kind, worst alarm and whether it is selected, of each. */
   look = new Float32Array(FIRST_ROOM * LOOK_SIZE);
+
+  /** It comes with the names. */
+  pileUp: typeof pileUp | null = null;
 
   get count(): number {
     return this.#ids.length;
@@ -138,14 +141,16 @@ export class ObjectPoints {
   together(view: View, at: { x: number; y: number }, withinPx: number): string[] {
     const best = this.#nearestSlot(toWorld(view, at), withinPx / view.worldPx);
     if (best < 0) return [];
-    const { of } = this.piles(view);
-    return of[best] === -1 ? [this.idOf(best)] : this.#ids.filter((_, slot) => of[slot] === of[best]);
+    const of = this.piles(view)?.of;
+    const pile = of?.[best] ?? -1;
+    return pile === -1 ? [this.idOf(best)] : this.#ids.filter((_, slot) => of?.[slot] === pile);
   }
 
-  /** Those that cover each other. */
-  piles(view: View): Piles {
+  /** Those that cover each other, as soon as that can be said. */
+  piles(view: View): Piles | null {
+    if (this.pileUp === null) return null;
     const key = [this.#revision, ...Object.values(view)].join();
-    if (this.#piles?.key !== key) this.#piles = { key, piles: pileUp(this.project(view), this.count, view) };
+    if (this.#piles?.key !== key) this.#piles = { key, piles: this.pileUp(this.project(view), this.count, view) };
     return this.#piles.piles;
   }
 

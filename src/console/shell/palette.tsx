@@ -16,6 +16,8 @@ const MOST_OBJECTS = 20;
 const ACCESS = ['users', 'groups', 'roles', 'tokens'] as const;
 const ACCOUNT = ['profile', 'channels', 'tokens', 'sessions'] as const;
 
+const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 };
+
 interface Entry {
   readonly text: string;
   readonly note: string;
@@ -43,54 +45,63 @@ export function Palette({ pages, onClose }: PaletteProps) {
     route(entry.path);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.isComposing) return;
-    const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 };
-    const step = steps[event.key];
-    if (step !== undefined && entries.length > 0) {
-      at.value = (active + step + entries.length) % entries.length;
-      list.current?.children[at.value]?.scrollIntoView({ block: 'nearest' });
-    } else if (event.key === 'Enter') open(entries[active]);
-    else return;
+    const step = STEPS[event.key];
+    if (event.isComposing || (step === undefined && event.key !== 'Enter')) return;
     event.preventDefault();
+    if (step === undefined) open(entries[active]);
+    else if (entries.length > 0) at.value = (active + step + entries.length) % entries.length;
+    list.current?.children[at.value]?.scrollIntoView({ block: 'nearest' });
   };
   return (
     <Dialog title={t('palette.title')} onClose={onClose} size="medium">
-      <input
-        type="text"
-        role="combobox"
-        autocomplete="off"
-        aria-label={t('palette.title')}
-        aria-expanded={entries.length > 0}
-        aria-controls={id}
-        aria-activedescendant={active >= 0 ? `${id}-${active}` : undefined}
-        placeholder={t('palette.placeholder')}
-        onInput={({ currentTarget }) => {
-          write(text)(currentTarget.value);
-          write(at)(0);
-        }}
-        onKeyDown={onKeyDown}
-      />
+      <div class="field">
+        <input
+          type="text"
+          role="combobox"
+          autocomplete="off"
+          aria-label={t('palette.title')}
+          aria-expanded={entries.length > 0}
+          aria-controls={id}
+          aria-activedescendant={active >= 0 ? `${id}-${active}` : undefined}
+          placeholder={t('palette.placeholder')}
+          onInput={({ currentTarget }) => {
+            write(text)(currentTarget.value);
+            write(at)(0);
+          }}
+          onKeyDown={onKeyDown}
+        />
+      </div>
       {entries.length === 0 && <p class="quiet">{t('list.nothingFound', { text: text.value })}</p>}
       <div ref={list} id={id} class="palette" role="listbox" aria-label={t('palette.title')}>
         {entries.map((entry, index) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the keys
-          <div
+          <Option
             key={`${entry.path} ${entry.text}`}
             id={`${id}-${index}`}
-            role="option"
-            tabIndex={-1}
-            aria-selected={index === active}
-            onClick={() => open(entry)}
-          >
-            <Icon name={entry.icon} size={16} />
-            <span class="palette-text">{entry.text}</span>
-            <span class="palette-text quiet">{entry.note}</span>
-          </div>
+            entry={entry}
+            isActive={index === active}
+            onOpen={() => open(entry)}
+          />
         ))}
       </div>
     </Dialog>
   );
 }
+
+interface OptionProps {
+  readonly id: string;
+  readonly entry: Entry;
+  readonly isActive: boolean;
+  readonly onOpen: () => void;
+}
+
+const Option = ({ id, entry, isActive, onOpen }: OptionProps) => (
+  // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the keys
+  <div id={id} role="option" tabIndex={-1} aria-selected={isActive} onClick={onOpen}>
+    <Icon name={entry.icon} size={16} />
+    <span class="palette-text">{entry.text}</span>
+    <span class="palette-text quiet">{entry.note}</span>
+  </div>
+);
 
 /** The objects first whose name begins with the text, then actions and pages, then the other objects. */
 function find(text: string, pages: PaletteProps['pages']): Entry[] {
