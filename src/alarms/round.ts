@@ -3,7 +3,7 @@ import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { startTurnClock, type TurnClock } from '../live/turn-clock.js';
 import { LATEST_FIRST } from '../packets/store/query.js';
-import { listFound } from '../packets/store/reader.js';
+import { collectPackets } from '../packets/store/reader.js';
 import { toJson } from '../platform/mongo/bson/json-writer.js';
 import type { OutputWrite } from '../processing/commit.js';
 import { partitionOf } from '../processing/processor.js';
@@ -157,7 +157,7 @@ async function lookBack(
 ): Promise<ObjectMemory> {
   const before = { objectIds: [objectId], stamps: [{ below: beforeUs }], sort: LATEST_FIRST };
   const limit = LIMITS.alarmLookBackPackets;
-  const found = await listFound(database, { ...before, limit, batchPackets: limit, fields: null });
+  const found = await collectPackets(database, { ...before, limit, batchPackets: limit, fields: null });
   const memory = newMemory(readsLast);
   for (const bson of found.reverse()) {
     const packet = JSON.parse(toJson(bson).toString()) as JsonObject;

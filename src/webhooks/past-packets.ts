@@ -5,7 +5,7 @@ import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
 import { FIRST_STORED, type PlaceInOrder } from '../packets/store/query.js';
-import { listFound, readPackets } from '../packets/store/reader.js';
+import { collectPackets, readPackets } from '../packets/store/reader.js';
 import { toJson } from '../platform/mongo/bson/json-writer.js';
 import { readNumber } from '../platform/mongo/bson/numbers.js';
 import { readObjectId, readShownId } from '../platform/mongo/bson/reader.js';
@@ -93,7 +93,7 @@ export async function listPastPackets(
   const start = place && { ...place, isIncluded: true };
   const limit = LIMITS.historyPage;
   const reading = { ...interval, start, limit, batchPackets: limit, fields: null };
-  return (await listFound(database, reading)).map(toPacket);
+  return (await collectPackets(database, reading)).map(toPacket);
 }
 
 function toPacket(bson: Buffer): PastPacket {

@@ -28,7 +28,10 @@ export const readPackets = (
 ): AsyncGenerator<DocumentBatch> => rawBatches(database, toFind(reading), options);
 
 /** The packets of the query, where there are few. */
-export async function listFound(database: Database, reading: PacketReading & { limit: number }): Promise<Buffer[]> {
+export async function collectPackets(
+  database: Database,
+  reading: PacketReading & { limit: number },
+): Promise<Buffer[]> {
   const found: Buffer[] = [];
   for await (const { documents } of readPackets(database, reading)) found.push(...documents);
   return found;
