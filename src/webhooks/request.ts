@@ -95,13 +95,28 @@ type Answer = Pick<RequestOutcome, 'status' | 'error' | 'answer' | 'retryAfterMs
 
 function exchange(send: typeof sendHttps, url: URL, options: RequestOptions, body: Buffer): Promise<Answer> {
   return new Promise((fulfil, reject) => {
+    let isAnswered = false;
     const request = send(url, options, (response) => {
+      isAnswered = true;
       readAnswer(response).then((answer) => {
         const status = response.statusCode ?? null;
         fulfil({ ...answer, status, error: redirectOf(response, url), retryAfterMs: retryAfterOf(response) });
       }, reject);
     });
     request.on('error', reject);
+    // Nobody asked for another protocol. Without this, neither an answer nor an error would come.
+    request.on('upgrade', (response, socket) => {
+      socket.destroy();
+      fulfil({
+        status: response.statusCode ?? null,
+        error: 'the receiver wants another protocol',
+        answer: '',
+        retryAfterMs: null,
+      });
+    });
+    request.on('close', () => {
+      if (!isAnswered) reject(new Error('the connection ended before an answer'));
+    });
     request.end(body);
   });
 }
