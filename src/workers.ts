@@ -20,6 +20,7 @@ import { checkReceiver } from './webhooks/addresses.js';
 import type { StoredHandler } from './webhooks/handlers.js';
 import { createResolve, type Resolve } from './webhooks/names.js';
 import { toRangeTexts } from './webhooks/replay.js';
+import { createSender } from './webhooks/request.js';
 import { createSecret } from './webhooks/signature.js';
 import { createWebhooks, type Webhooks, type WebhooksOptions } from './webhooks/webhooks.js';
 
@@ -30,6 +31,8 @@ export interface WorkerParts {
   readonly isLive: () => boolean;
   readonly config: Pick<Config, 'webhookNetworks' | 'notifications'>;
   readonly onOutcome: (outcome: string, count: number, ms: number | null, delayMs?: number) => void;
+  /** For the simulation: how requests to webhooks are sent instead. */
+  readonly createSender?: WebhooksOptions['createSender'];
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -67,8 +70,7 @@ export function createWorkers(parts: WorkerParts): Workers {
     database,
     log: parts.log.child({ module: 'webhooks' }),
     now,
-    networks: config.webhookNetworks,
-    resolve,
+    createSender: parts.createSender ?? (() => createSender(config.webhookNetworks, resolve)),
     onOutcome: parts.onOutcome,
     findAccount: caches.accounts.findAccount,
     findObjects: (scope, keys) => findObjectIds(database, scope, keys),

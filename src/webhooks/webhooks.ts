@@ -8,20 +8,18 @@ import { parseWebhook } from '../core/webhook.js';
 import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import type { Processor } from '../processing/processor.js';
-import type { Network } from './address-policy.js';
 import { newDeliveryId } from './deliveries.js';
 import type { Outcome } from './delivery.js';
 import { createDispatcher, type Dispatcher } from './dispatcher.js';
 import { deactivateHandler, loadHandler } from './handlers.js';
 import { toBody, toMessageId } from './message.js';
-import type { Resolve } from './names.js';
 import { createObjectFacts } from './object-facts.js';
 import { createProcessor, type MessageTask } from './processor.js';
 import { sendMessage } from './receiver.js';
 import { refill } from './refill.js';
 import { createRegistry, type Registry } from './registry.js';
 import { type ReplayOptions, requestReplay, startReplays } from './replays.js';
-import { createSender } from './request.js';
+import type { Sender } from './request.js';
 import { createResults } from './results.js';
 import type { RightsParts } from './rights.js';
 import { startUpkeep, type Upkeep } from './upkeep.js';
@@ -30,9 +28,8 @@ import type { Webhook } from './webhook.js';
 export interface WebhooksOptions extends RightsParts {
   readonly database: Database;
   readonly findAudience: (objectId: string) => readonly string[] | null | Promise<readonly string[] | null>;
-  /** Private networks that webhooks may be sent to. */
-  readonly networks: readonly Network[];
-  readonly resolve: Resolve;
+  /** How requests are sent: one for each receiver. */
+  readonly createSender: () => Sender;
   /** `ms` is how long a request took, null where none was sent; `delayMs` how long it took until the receiver had a message. */
   readonly onOutcome: (outcome: Outcome | 'overflowed', count: number, ms: number | null, delayMs?: number) => void;
   readonly onDisabled: (webhook: Webhook) => void;
@@ -136,7 +133,6 @@ const createOwnDispatcher = (options: WebhooksOptions, registry: Registry, stopp
     ...options,
     registry,
     results: createResults({ database: options.database, log: options.log, stopped }),
-    createSender: () => createSender(options.networks, options.resolve),
     onGone: (webhook) => void disable(options, webhook),
   });
 
@@ -158,7 +154,7 @@ async function sendTest(options: WebhooksOptions, handlerId: string): Promise<Js
   const nowMs = options.now();
   const data = Buffer.from(JSON.stringify({ handler: handlerId }));
   const body = toBody({ type: 'webhook-test', timeMs: nowMs, position: null, data }, null) as string;
-  const sender = createSender(options.networks, options.resolve);
+  const sender = options.createSender();
   const { signal } = new AbortController();
   const webhook = { stored, settings, rights: null, objects: null, groupAddress: null };
   try {

@@ -22,6 +22,18 @@ export const WANTED: readonly string[] = [
   'object: remove',
   'rights: gained',
   'rights: lost',
+  'receiver: refuses',
+  'receiver: hangs',
+  'receiver: fails',
+  'receiver: busy',
+  'receiver: redirects',
+  'receiver: loses answers',
+  'receiver: late',
+  'webhook: delivered after a takeover',
+  'webhook: failed',
+  'webhook: withheld',
+  'webhooks: breaker opened',
+  'workers: history refilled',
 ];
 
 export function addTo(census: Census, more: Census): void {

@@ -1,11 +1,14 @@
 /**
- * One instance of the service: the real ingest, change stream, caches and live feed over a simulated database. It connects them as
- * `context.ts` and `watching.ts` do; HTTP, MQTT and Socket.IO are left out.
+ * One instance of the service: the real ingest, change stream, caches, live feed, and where a run has them the workers (processing,
+ * webhooks, alarms) over a simulated database. It connects them as `context.ts` and `watching.ts` do; HTTP, MQTT and Socket.IO are left
+ * out.
  */
 import type { Logger } from 'pino';
 import { createUseNotes } from '../../src/accounts/accounts.js';
+import type { Audit } from '../../src/accounts/audit.js';
 import { createIdentify, type Identify } from '../../src/accounts/identify.js';
 import { createCaches } from '../../src/caches.js';
+import type { Change } from '../../src/core/change.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { createFeed, type Feed } from '../../src/live/feed.js';
 import { createFinders } from '../../src/live/finders.js';
@@ -19,12 +22,22 @@ import { startWatcher, type Watcher } from '../../src/platform/mongo/changes/wat
 import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../../src/platform/mongo/driver/errors.js';
 import { retryUntilAvailable } from '../../src/platform/ops/lifecycle.js';
+import { createWorkers, type WorkerParts, type Workers } from '../../src/workers.js';
 import { simulatedClient } from './database/client.js';
 import type { SimulatedDatabase } from './database/network.js';
+import type { Receivers } from './receivers.js';
 
 export interface Instance {
   readonly feed: Feed;
   readonly ingest: Ingest;
+  /** Null in runs without. */
+  readonly workers: Workers | null;
+}
+
+/** What the workers of an instance need of the world around them. */
+export interface Outside {
+  readonly receivers: Receivers;
+  readonly note: (name: string) => void;
 }
 
 /** A credential of the simulation: it stands for a signed token. */
@@ -45,8 +58,42 @@ function createIdentity(database: Database, caches: ReturnType<typeof createCach
   });
 }
 
-/** Starts an instance in the name of whoever runs; resolves when its change stream delivers. */
-export async function startInstance(simulated: SimulatedDatabase, log: Logger): Promise<Instance> {
+/** How long it may take from the look at rights until a message is sent: one answer of the database. */
+const LOOKING_MS = LIMITS.databaseAnswerMs + 100;
+
+/** Up to where an instance has taken changes in, now and when it looked at the rights of what it sends now. */
+function createApplied() {
+  const known: { readonly atMs: number; readonly position: string }[] = [];
+  return {
+    add: (position: string): void => void known.push({ atMs: clock.steadyMs(), position }),
+    before: (): string => known.findLast(({ atMs }) => atMs <= clock.steadyMs() - LOOKING_MS)?.position ?? '',
+  };
+}
+
+/** `applied` is up to where the instance had taken changes in. */
+function createOwnWorkers(
+  parts: Pick<WorkerParts, 'database' | 'caches' | 'isLive' | 'log'>,
+  { receivers, note }: Outside,
+  applied: () => string,
+): Workers {
+  return createWorkers({
+    ...parts,
+    audit: { record: ({ action }: { action: string }) => note(`workers: ${action}`) } as unknown as Audit,
+    config: { webhookNetworks: [], notifications: { mail: null, telegram: null, publicUrl: null } },
+    createSender: () => receivers.senderFor(applied),
+    onOutcome: (outcome) => note(`webhook: ${outcome}`),
+    now: clock.now,
+  });
+}
+
+/**
+ * Starts an instance in the name of whoever runs; resolves when its change stream delivers. `outside`: null without workers.
+ */
+export async function startInstance(
+  simulated: SimulatedDatabase,
+  log: Logger,
+  outside: Outside | null,
+): Promise<Instance> {
   const client = simulatedClient(simulated);
   const database = databaseOf(client, { now: clock.now, aheadMs: LIMITS.packetAheadMs });
   let watcher: Watcher | null = null;
@@ -67,17 +114,35 @@ export async function startInstance(simulated: SimulatedDatabase, log: Logger): 
     now: clock.now,
   });
   const publish = async (change: Parameters<Feed['publish']>[0]): Promise<void> => void (await feed.publish(change));
+  const applied = createApplied();
+  const isLive = (): boolean => watcher?.isLive() ?? false;
+  const workers =
+    outside === null ? null : createOwnWorkers({ database, caches, isLive, log }, outside, applied.before);
+  const consumers = workers === null ? [caches.apply, publish] : [caches.apply, publish, workers.apply];
+  const consume = createChangeConsumers(consumers);
   const watching = {
     client: simulatedClient(simulated),
     log,
     now: clock.now,
-    onStart: (position: string) => feed.begin(position),
+    onStart(position: string) {
+      feed.begin(position);
+      workers?.begin(position);
+      applied.add(position);
+    },
     onBatch: feed.prepare,
-    onChange: createChangeConsumers([caches.apply, publish]),
-    onGap: () => caches.invalidateAll(),
+    async onChange(change: Change) {
+      await consume(change);
+      applied.add(change.position);
+    },
+    onGap() {
+      caches.invalidateAll();
+      workers?.reset();
+    },
   };
   const signal = new AbortController().signal;
   const start = () => mapDriverErrors(() => startWatcher(watching), null);
-  watcher = await retryUntilAvailable(start, { signal, onUnavailable: () => undefined });
-  return { feed, ingest: createIngest(database, createStampClock(clock.now, clock.steadyMs)) };
+  const waiting = { signal, onUnavailable: () => undefined };
+  watcher = await retryUntilAvailable(start, waiting);
+  if (workers !== null) await retryUntilAvailable(workers.start, waiting);
+  return { feed, workers, ingest: createIngest(database, createStampClock(clock.now, clock.steadyMs)) };
 }

@@ -1,12 +1,14 @@
 /** A machine that runs one instance after the other: it is killed, frozen and started again. */
 import type { Logger } from 'pino';
 import type { SimulatedDatabase } from './database/network.js';
-import { type Instance, startInstance } from './instance.js';
+import { type Instance, type Outside, startInstance } from './instance.js';
 import { Incarnation, type VirtualTime } from './virtual-time.js';
 
 export interface NodeOptions {
   readonly time: VirtualTime;
   readonly database: SimulatedDatabase;
+  /** Null in runs without workers. */
+  readonly outside: Outside | null;
   readonly log: (incarnation: Incarnation, level: string, details: object, message: string) => void;
 }
 
@@ -33,9 +35,9 @@ export class Node {
     const incarnation = new Incarnation(`${this.name}.${++this.#lives}`);
     incarnation.skewMs = this.#skewMs;
     this.incarnation = incarnation;
-    const { time, database } = this.#options;
+    const { time, database, outside } = this.#options;
     await time.runAs(incarnation, () => {
-      startInstance(database, this.#logOf(incarnation)).then((instance) => {
+      startInstance(database, this.#logOf(incarnation), outside).then((instance) => {
         if (!incarnation.isFenced) this.instance = instance;
       }, time.onError);
     });

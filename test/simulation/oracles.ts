@@ -14,7 +14,7 @@ import type { SubscribedClient } from './subscriber.js';
 /** A sentence that was not kept. */
 export class Violation extends Error {}
 
-const fail = (message: string): never => {
+export const fail = (message: string): never => {
   throw new Violation(message);
 };
 
@@ -60,7 +60,7 @@ function createReplay() {
 }
 
 /** At which entries of the oplog the user begins, and ceases, to see the object. */
-interface Sight {
+export interface Sight {
   readonly index: number;
   readonly sees: boolean;
 }
@@ -71,7 +71,7 @@ export interface Viewer {
   readonly tokenId: string;
 }
 
-function sightsOf(oplog: readonly Entry[], userId: string, objectIds: readonly string[]): Map<string, Sight[]> {
+export function sightsOf(oplog: readonly Entry[], userId: string, objectIds: readonly string[]): Map<string, Sight[]> {
   const { apply, sees } = createReplay();
   const sights = new Map(objectIds.map((id) => [id, [] as Sight[]]));
   for (const [index, entry] of oplog.entries()) {
@@ -86,19 +86,24 @@ function sightsOf(oplog: readonly Entry[], userId: string, objectIds: readonly s
 }
 
 /** Whether the user sees the object at some entry from `first` to `last`. */
-function seesAny(sights: readonly Sight[], first: number, last: number): boolean {
+export function seesAny(sights: readonly Sight[], first: number, last: number): boolean {
   return sights.some(
     ({ index, sees }, nth) => sees && index <= last && (sights[nth + 1]?.index ?? Number.POSITIVE_INFINITY) > first,
   );
 }
 
 /** Whether the user sees the object from this entry on, until the end. */
-function seesFrom(sights: readonly Sight[], first: number): boolean {
+export function seesFrom(sights: readonly Sight[], first: number): boolean {
   const last = sights.at(-1);
   return last?.sees === true && last.index <= first;
 }
 
-const objectOf = ({ collection, after, before, id }: Entry): string | null =>
+/** The index of each entry by its position. */
+export const placesOf = (oplog: readonly Entry[]): Map<string, number> =>
+  new Map(oplog.map((entry, index) => [toPosition({ _data: tokenOf(entry) }), index]));
+
+/** The object that an entry is about. */
+export const objectOf = ({ collection, after, before, id }: Entry): string | null =>
   collection === 'packets' ? String((after ?? before)?._oid) : collection === 'objects' ? String(id) : null;
 
 /**
@@ -111,7 +116,7 @@ export function checkReceived(
   objectIds: readonly string[],
 ): void {
   const { oplog, majority } = server;
-  const places = new Map(oplog.map((entry, index) => [toPosition({ _data: tokenOf(entry) }), index]));
+  const places = placesOf(oplog);
   const sights = sightsOf(oplog, userId, objectIds);
   const removedAt = oplog.findIndex(
     ({ collection, after, id }) => collection === 'tokens' && after === null && String(id) === tokenId,

@@ -1,5 +1,6 @@
 /** The steps of a run: what happens to the world, drawn by fast-check. */
 import fc from 'fast-check';
+import { RECEIVER_FAULTS, type ReceiverFault } from './receivers.js';
 
 export type Step = {
   /** The seed of everything random until the next step. */
@@ -22,6 +23,8 @@ export type Step = {
   | { readonly kind: 'elect' | 'isolate' | 'rejoin' | 'drop cursors' | 'calm' }
   | { readonly kind: 'disturb'; readonly fault: 'requestLost' | 'replyLost' | 'late' | 'twice'; readonly share: number }
   | { readonly kind: 'shorten'; readonly kept: number }
+  | { readonly kind: 'trouble'; readonly handler: number; readonly fault: ReceiverFault; readonly share: number }
+  | { readonly kind: 'recover' | 'wait' }
 );
 
 export type StepKind = Step['kind'];
@@ -46,6 +49,8 @@ export interface Plan {
   /** The groups that are left out. */
   readonly without: readonly string[];
   readonly steps: readonly Step[];
+  /** In a run with workers: what else happens, each before the step of that number. Null in a run without. */
+  readonly workers?: readonly { readonly before: number; readonly step: Step }[] | null;
 }
 
 const index = fc.nat({ max: 11 });
@@ -91,14 +96,40 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: shape('calm') },
 );
 
+/** Long enough for the lease of a partition to end. */
+const leaseMs = fc.constantFrom(4_500, 7_000, 12_000);
+const workerStep: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 10,
+    arbitrary: shape('trouble', {
+      handler: index,
+      fault: fc.constantFrom(...RECEIVER_FAULTS),
+      share: fc.constantFrom(0.3, 1),
+      ms: fc.constantFrom(40, 1_500, 6_000),
+    }),
+  },
+  { weight: 1, arbitrary: shape('recover') },
+  { weight: 5, arbitrary: shape('wait', { ms: fc.constantFrom(1_500, 6_000) }) },
+  { weight: 3, arbitrary: shape('freeze', { instance: index, downMs: leaseMs }) },
+  { weight: 1, arbitrary: shape('kill', { instance: index, downMs: leaseMs }) },
+);
+const workers = fc.array(fc.record({ before: fc.nat({ max: 60 }), step: workerStep }), { minLength: 4, maxLength: 14 });
+
 export const plan: fc.Arbitrary<Plan> = fc.record({
   instances: fc.integer({ min: 1, max: 4 }),
   without: fc.subarray(Object.keys(GROUPS)),
   steps: fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }),
+  // Workers are slow, and much is found without them.
+  workers: fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: workers }),
 });
 
 /** The steps of a plan without the groups that it leaves out. */
-export function stepsOf({ steps, without }: Plan): Step[] {
+export function stepsOf({ steps, without, workers }: Plan): Step[] {
   const left = new Set(without.flatMap((group) => GROUPS[group] ?? []));
-  return steps.filter(({ kind }) => !left.has(kind));
+  const more = (nth: number): Step[] => (workers ?? []).filter(({ before }) => before === nth).map(({ step }) => step);
+  return [...steps, null].flatMap((step, nth) => {
+    const own = step === null || left.has(step.kind) ? [] : [step];
+    const last = step === null ? (workers ?? []).filter(({ before }) => before > nth).map((one) => one.step) : [];
+    return [...more(nth), ...last, ...own];
+  });
 }

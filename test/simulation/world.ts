@@ -1,8 +1,14 @@
-/** A whole world: the database, the instances, the devices and the clients, and the steps that disturb them. */
+/**
+ * A whole world: the database, the instances, the devices and the clients, and the steps that disturb them.
+ * Long because every step acts on the same few parts.
+ */
 import { type Collection, type Document, type MongoClient, ObjectId } from 'mongodb';
+import { LIMITS } from '../../src/core/limits.js';
 import { replaceClock } from '../../src/platform/clock.js';
+import type { WorkerStats } from '../../src/platform/ops/worker-metrics.js';
+import type { Workers } from '../../src/workers.js';
 import type { Census } from './census.js';
-import { simulatedClient } from './database/client.js';
+import { replaceDriverTime, simulatedClient } from './database/client.js';
 import { SimulatedDatabase } from './database/network.js';
 import { Device } from './device.js';
 import { guard } from './guard.js';
@@ -10,15 +16,19 @@ import { credentialOf } from './instance.js';
 import { Node } from './node.js';
 import { checkReceived, checkStored, type Viewer, Violation } from './oracles.js';
 import { randomOf } from './random.js';
+import { Receivers } from './receivers.js';
 import { type Plan, type Step, stepsOf } from './steps.js';
 import { SubscribedClient } from './subscriber.js';
 import { EPOCH_MS, type Incarnation, VirtualTime } from './virtual-time.js';
+import { checkWebhooks } from './webhook-oracles.js';
 
 const DATABASE = 'vigil';
 const DEVICES = 4;
 const HOUR_MS = 3_600_000;
 const SETTLE_MS = 5_000;
 const SETTLE_ROUNDS = 40;
+
+const handlerOf = (nth: number): string => HANDLERS[nth % HANDLERS.length]?.name as string;
 
 const idOf = (kind: string, nth: number): ObjectId => new ObjectId(`${kind}${String(nth).padStart(22, '0')}`);
 const ROLE = idOf('d0', 1);
@@ -29,6 +39,19 @@ const USERS = [
   { id: idOf('b0', 2), group: 1 },
   { id: idOf('b0', 3), group: 2 },
 ];
+
+/** Webhooks: of the root group, of a group below it, and one that sends batches. */
+const HANDLERS = [
+  { name: 'h0', owner: 0, mode: 'object' },
+  { name: 'h1', owner: 1, mode: 'object' },
+  { name: 'h2', owner: 2, mode: 'batch' },
+] as const;
+/** Clocks of instances that follow changes differ by less than the margin of a refill (`LIMITS.refillMarginMs`). */
+const WORKER_SKEW_MS = 25_000;
+/** How many seconds the retries and pauses of webhooks take at most, from the moment in which their receivers work again. */
+const WORKER_SETTLE_ROUNDS = 300;
+/** A few for each takeover and each gap. */
+const REFILLS_MAX = 200;
 
 export interface Outcome {
   readonly census: Census;
@@ -46,10 +69,15 @@ export class World {
   readonly viewers: Viewer[];
   readonly #operator: MongoClient;
   readonly #errors: unknown[] = [];
+  readonly #openBreakers = new WeakMap<Workers, number>();
 
-  constructor(instances: number) {
+  /** Null in a run without workers. */
+  readonly receivers: Receivers | null;
+
+  constructor(instances: number, hasWorkers: boolean) {
     this.time.onError = (error) => void this.#errors.push(error);
     this.database = new SimulatedDatabase(this.time, DATABASE, (name) => this.note(name));
+    this.receivers = hasWorkers ? this.#createReceivers() : null;
     this.nodes = Array.from({ length: instances }, (_, nth) => this.#createNode(`i${nth}`));
     this.devices = Array.from({ length: DEVICES }, (_, nth) => this.#createDevice(nth));
     this.viewers = [0, 1, 2, 0].map((user, nth) => this.#createViewer(user, nth));
@@ -72,7 +100,14 @@ export class World {
       const { err } = details as { err?: Error };
       this.note(`log: ${message}`, `(${incarnation.name}: ${err?.message ?? ''})`);
     };
-    return new Node(name, { time: this.time, database: this.database, log });
+    const { time, database, receivers } = this;
+    const note = (what: string): void => this.note(what);
+    return new Node(name, { time, database, log, outside: receivers && { receivers, note } });
+  }
+
+  #createReceivers(): Receivers {
+    const committed = (): number => this.database.server.majority;
+    return new Receivers({ time: this.time, committed, note: (name, details) => this.note(name, details) });
   }
 
   #createDevice(nth: number): Device {
@@ -123,8 +158,21 @@ export class World {
       'objects',
       this.devices.map((_, nth) => this.#objectOf(nth)),
     );
+    if (this.receivers !== null) insert('handlers', HANDLERS.map(this.#handlerOf));
     server.majority = server.oplog.length;
   }
+
+  #handlerOf = ({ name, owner, mode }: (typeof HANDLERS)[number], nth: number): Document => ({
+    _id: idOf('f0', nth),
+    name,
+    owner: USERS[owner]?.id,
+    access: [],
+    ...this.#placeOf(owner),
+    time: EPOCH_MS - HOUR_MS,
+    url: `https://${name}.example.com/`,
+    mode,
+    _secrets: [{ secret: 'whsec_c2VjcmV0', until: null }],
+  });
 
   #objectOf(nth: number): Document {
     const place = this.#placeOf(1 + (nth % 2));
@@ -165,7 +213,10 @@ export class World {
     else if (step.kind === 'stall') this.#stall(this.#client(step.client));
     else if (step.kind === 'kill') this.#kill(this.#node(step.instance), step.downMs);
     else if (step.kind === 'freeze') this.#freeze(this.#node(step.instance), step.downMs);
-    else if (step.kind === 'skew') this.#node(step.instance).skew(step.skewMs);
+    else if (step.kind === 'skew') this.#skew(step);
+    else if (step.kind === 'trouble') this.receivers?.trouble(handlerOf(step.handler), step);
+    else if (step.kind === 'recover') this.receivers?.heal();
+    else if (step.kind === 'wait') return;
     else if (step.kind === 'elect') database.stepDown();
     else if (step.kind === 'isolate') database.isolate();
     else if (step.kind === 'rejoin') database.rejoin();
@@ -239,7 +290,22 @@ export class World {
     this.time.after(downMs, null, () => this.time.thaw(incarnation));
   }
 
+  #noteBreakers(workers: Workers | null | undefined): void {
+    if (!workers) return;
+    const open = workers.stats().openBreakers;
+    const before = this.#openBreakers.get(workers) ?? 0;
+    this.#openBreakers.set(workers, open);
+    if (open > before) this.note('webhooks: breaker opened');
+    if (open < before) this.note('webhooks: breaker closed');
+  }
+
+  #skew({ instance, skewMs }: Extract<Step, { kind: 'skew' }>): void {
+    const maxMs = this.receivers === null ? Number.POSITIVE_INFINITY : WORKER_SKEW_MS;
+    this.#node(instance).skew(Math.max(-maxMs, Math.min(skewMs, maxMs)));
+  }
+
   #check(): void {
+    for (const { instance } of this.nodes) this.#noteBreakers(instance?.workers);
     if (this.#errors.length > 0) throw this.#errors[0];
   }
 
@@ -248,21 +314,42 @@ export class World {
     this.say('heal');
     this.time.random = randomOf(1);
     this.database.heal();
+    this.receivers?.heal();
     for (const { client } of this.viewers) client.resume();
     await this.time.advance(SETTLE_MS);
     // A primary may have been elected since.
     this.database.heal();
     for (const device of this.devices) device.send(1, null);
-    for (let round = 0; round < SETTLE_ROUNDS && !this.#isSettled(); round++) {
+    await this.#rest();
+    await this.time.advance(SETTLE_MS);
+    this.#check();
+    await this.#rest();
+    const objectIds = this.devices.map(({ objectId }) => objectId);
+    checkStored(this.database.server, this.devices);
+    for (const viewer of this.viewers) checkReceived(this.database.server, viewer, objectIds);
+    if (this.receivers !== null) this.#checkWebhooks(this.receivers, objectIds);
+  }
+
+  #checkWebhooks({ arrived, requests }: Receivers, objectIds: readonly string[]): void {
+    const handlers = HANDLERS.map(({ name, owner, mode }) => ({
+      name,
+      mode,
+      userId: String(USERS[owner]?.id),
+      groupId: String(GROUPS[owner]),
+    }));
+    const refills = this.census.get('workers: history refilled') ?? 0;
+    if (refills > REFILLS_MAX) throw new Violation(`the history was refilled ${refills} times`);
+    const hasRefilled = refills > 0;
+    checkWebhooks(this.database.server, { handlers, arrived, requests, objectIds, hasRefilled });
+  }
+
+  async #rest(): Promise<void> {
+    const rounds = this.receivers === null ? SETTLE_ROUNDS : WORKER_SETTLE_ROUNDS;
+    for (let round = 0; round < rounds && !this.#isSettled(); round++) {
       await this.time.advance(SETTLE_MS / 5);
       this.#check();
     }
     if (!this.#isSettled()) throw new Violation(`the world does not come to rest: ${this.#unsettled().join(', ')}`);
-    await this.time.advance(SETTLE_MS);
-    this.#check();
-    const objectIds = this.devices.map(({ objectId }) => objectId);
-    checkStored(this.database.server, this.devices);
-    for (const viewer of this.viewers) checkReceived(this.database.server, viewer, objectIds);
   }
 
   #isSettled(): boolean {
@@ -272,7 +359,24 @@ export class World {
   #unsettled(): string[] {
     const waiting = this.devices.filter(({ isIdle }) => !isIdle).map(({ objectId }) => `device ${objectId} waits`);
     const away = this.viewers.filter(({ client }) => !client.isLive && !client.isRefused);
-    return [...waiting, ...away.map(({ client }) => `${client.name} is not connected`)];
+    const working = this.receivers === null ? [] : this.#working();
+    return [...waiting, ...away.map(({ client }) => `${client.name} is not connected`), ...working];
+  }
+
+  /** What workers have not done yet. */
+  #working(): string[] {
+    const all = this.nodes.map(({ instance }) => instance?.workers?.stats());
+    const sum = (pick: (stats: WorkerStats) => number): number =>
+      all.reduce((total, stats) => total + (stats === undefined ? 0 : pick(stats)), 0);
+    const pending = this.database.server.committed('deliveries').filter(({ state }) => state === 'pending').length;
+    const found = {
+      'instances do not run': all.filter((stats) => stats === undefined).length,
+      'partitions without an owner, or with two': LIMITS.partitions - sum(({ partitions }) => partitions),
+      'partitions are behind': sum(({ behind }) => behind),
+      'tasks wait': sum(({ tasks }) => tasks),
+      'messages wait': pending,
+    };
+    return Object.entries(found).flatMap(([text, count]) => (count === 0 ? [] : [`${count} ${text}`]));
   }
 }
 
@@ -288,14 +392,16 @@ export function runPlan(plan: Plan, options: RunOptions = {}): Promise<Outcome> 
 }
 
 async function runWorld(plan: Plan, { onTrace }: RunOptions): Promise<Outcome> {
-  const world = new World(plan.instances);
+  const world = new World(plan.instances, plan.workers !== undefined && plan.workers !== null);
   const restore = replaceClock(world.time.clock());
+  const restoreDriver = replaceDriverTime();
   try {
     world.time.random = randomOf(plan.instances);
     await world.start();
     for (const step of stepsOf(plan)) await world.run(step);
     await world.settle();
   } finally {
+    restoreDriver();
     restore();
     onTrace?.(world.trace);
   }

@@ -4,6 +4,7 @@
  */
 import { createRequire } from 'node:module';
 import { BSON, type Document, type MongoClient, MongoServerSelectionError } from 'mongodb';
+import { clock } from '../../../src/platform/clock.js';
 import { createClient } from '../../../src/platform/mongo/driver/client.js';
 import { unguarded } from '../guard.js';
 import type { SimulatedDatabase } from './network.js';
@@ -16,6 +17,20 @@ const { Connection } = load('mongodb/lib/cmap/connection.js');
 const { DocumentSequence } = load('mongodb/lib/cmap/commands.js');
 const { MongoDBResponse } = load('mongodb/lib/cmap/wire_protocol/responses.js');
 const { Server } = load('mongodb/lib/sdam/server.js');
+
+const timers = load('node:timers/promises');
+
+/** Gives the driver virtual time too: it waits, and draws how long, before it repeats a transaction. Returns what restores it. */
+export function replaceDriverTime(): () => void {
+  const { setTimeout: wait } = timers;
+  const { random } = Math;
+  timers.setTimeout = (ms: number) => clock.wait(ms);
+  Math.random = () => clock.random();
+  return () => {
+    timers.setTimeout = wait;
+    Math.random = random;
+  };
+}
 
 const HELLO = {
   maxWireVersion: 25,

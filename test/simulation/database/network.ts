@@ -5,6 +5,7 @@
 import { type Document, MongoNetworkError } from 'mongodb';
 import { between, chance } from '../random.js';
 import type { Incarnation, VirtualTime } from '../virtual-time.js';
+import { keyOf } from './compare.js';
 import { Blocked, CommandError, SimulatedServer } from './server.js';
 
 /** Which share of commands suffers what. */
@@ -50,6 +51,7 @@ export class SimulatedDatabase {
   #waiting: (Sent & { readonly length: number; readonly reply: Document })[] = [];
   /** Reads of streams that wait for changes. */
   #reading: (Sent & { readonly untilMs: number })[] = [];
+  readonly #looked = new Set<string>();
   #selecting: { readonly owner: Incarnation | null; readonly resolve: () => void }[] = [];
 
   constructor(time: VirtualTime, databaseName: string, note: (name: string) => void) {
@@ -124,7 +126,18 @@ export class SimulatedDatabase {
     this.#time.after(ms, null, () => this.#arrive({ ...sent, blockedMs: sent.blockedMs + ms }));
   }
 
+  /** A transaction that looks at the partitions again, because it did not find them as its instance knows them, and gives up. */
+  #noteFence({ find, autocommit, lsid, ...command }: Document): void {
+    if (autocommit !== false) return;
+    const session = keyOf(lsid.id);
+    if (find === 'partitions') this.#looked.add(session);
+    if (command.commitTransaction !== undefined) this.#looked.delete(session);
+    if (command.abortTransaction === undefined) return;
+    if (this.#looked.delete(session)) this.note('workers: outputs of a former owner refused');
+  }
+
   #execute(sent: Sent): void {
+    this.#noteFence(sent.command);
     const before = this.server.oplog.length;
     const { reply, waitsFor } = this.server.execute(sent.command, sent.blockedMs);
     if (this.server.oplog.length > before) this.#replicate();

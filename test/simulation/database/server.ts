@@ -36,6 +36,8 @@ interface Row {
   readonly document: Document;
   /** The length of the oplog after its last change. */
   readonly changedAt: number;
+  /** Its place among all, which it has since it was inserted. */
+  readonly order: number;
 }
 
 type Rows = Map<string, Row>;
@@ -50,6 +52,7 @@ interface Transaction {
     readonly collection: string;
     readonly key: string;
     readonly after: Document | null;
+    readonly order: number;
     isReplacement: boolean;
   }[];
 }
@@ -98,6 +101,8 @@ export class SimulatedServer {
   readonly #committed = new Map<string, { readonly number: string; readonly length: number }>();
   readonly #cursors = new Map<string, StreamCursor>();
   #cursorIds = 1_000;
+  #orders = 0;
+  readonly #highest = new Map<Rows, number>();
   #last = { seconds: 0, increment: 0 };
 
   constructor(databaseName: string, now: () => number) {
@@ -400,15 +405,18 @@ export class SimulatedServer {
   ): void {
     const { collection, before, after, isReplacement } = write;
     const key = keyOf((after ?? before)?._id);
+    // A transaction sees what there was when it began.
+    if (before === null && transaction !== null) this.#assertNew(collection, key, { transaction, id: after?._id });
     this.#assertFree(collection, key, transaction);
     if (this.#isLate) throw new CommandError(50, 'operation exceeded time limit');
     if (before === null) this.#assertNew(collection, key, { transaction, id: after?._id });
+    const given = { collection, key, after, isReplacement, order: ++this.#orders };
     if (transaction !== null) {
-      transaction.writes.push({ collection, key, after, isReplacement });
+      transaction.writes.push(given);
       return;
     }
     const statement = retryable === null ? null : { session, number, nth: this.#nth };
-    this.#append({ collection, key, after, isReplacement }, { ...this.#nextTime(), nth: 0, statement });
+    this.#append(given, { ...this.#nextTime(), nth: 0, statement });
   }
 
   #assertFree(collection: string, key: string, transaction: Transaction | null): void {
@@ -445,9 +453,7 @@ export class SimulatedServer {
     key: string,
     { transaction, id }: { transaction: Transaction | null; id: unknown },
   ): void {
-    const written = transaction?.writes.findLast((write) => write.collection === collection && write.key === key);
-    const exists = written === undefined ? this.#rowsOf(collection).has(key) : written.after !== null;
-    if (!exists) return;
+    if (this.#named(collection, [key], { transaction, isMajorityRead: false }).length === 0) return;
     const more = { keyPattern: { _id: 1 }, keyValue: { _id: id } };
     throw new CommandError(11_000, `E11000 duplicate key error collection: ${collection} index: _id_`, [], more);
   }
@@ -459,7 +465,7 @@ export class SimulatedServer {
   }
 
   #append(
-    { collection, key, after, isReplacement }: Transaction['writes'][number],
+    { collection, key, after, order, isReplacement }: Transaction['writes'][number],
     place: Pick<Entry, 'seconds' | 'increment' | 'nth' | 'statement'>,
   ): void {
     const rows = this.#rowsOf(collection);
@@ -476,7 +482,18 @@ export class SimulatedServer {
       isReplacement,
     });
     if (after === null) rows.delete(key);
-    else rows.set(key, { document: after, changedAt: this.oplog.length });
+    else this.#put(rows, key, { document: after, changedAt: this.oplog.length, order: rows.get(key)?.order ?? order });
+  }
+
+  #put(rows: Rows, key: string, row: Row): void {
+    const highest = this.#highest.get(rows) ?? 0;
+    const isLate = !rows.has(key) && row.order < highest;
+    rows.set(key, row);
+    this.#highest.set(rows, Math.max(highest, row.order));
+    if (!isLate) return;
+    const sorted = [...rows].sort(([, a], [, b]) => a.order - b.order);
+    rows.clear();
+    for (const [one, other] of sorted) rows.set(one, other);
   }
 
   // --- transactions ---
@@ -572,7 +589,7 @@ export class SimulatedServer {
     const events: Document[] = [];
     while (cursor.next < this.majority && events.length < batchSize) {
       const entry = this.oplog[cursor.next++] as Entry;
-      const event = entry.collection === null ? null : eventOf(entry, this.databaseName);
+      const event = this.#isOther(entry, cursor.match) ? null : eventOf(entry, this.databaseName);
       const isWanted = event !== null && matches(event, cursor.match);
       if (isWanted) events.push(event);
       cursor.token = isWanted ? tokenOf(entry) : timeToken({ seconds: entry.seconds, increment: entry.increment + 1 });
@@ -589,6 +606,12 @@ export class SimulatedServer {
     };
   }
 
+  /** Whether it is of no collection that the stream names: most entries are. */
+  #isOther({ collection }: Entry, match: Document): boolean {
+    const named = match['ns.coll'];
+    return collection === null || (Array.isArray(named?.$in) && !named.$in.includes(collection));
+  }
+
   #killCursors({ cursors }: Document): Document {
     for (const id of cursors as unknown[]) this.#cursors.delete(String(id));
     return { cursorsKilled: cursors };
@@ -598,7 +621,10 @@ export class SimulatedServer {
 
   /** Another primary, which has only this many entries: what no majority has may be lost. */
   elect(kept: number): readonly Entry[] {
-    const lost = this.oplog.splice(Math.max(kept, this.majority));
+    let first = Math.max(kept, this.majority);
+    // A transaction is one entry of a real oplog.
+    while (first > this.majority && this.oplog[first]?.nth) first--;
+    const lost = this.oplog.splice(first);
     for (const entry of [...lost].reverse()) this.#undo(entry);
     this.#transactions.clear();
     this.#cursors.clear();
@@ -609,7 +635,7 @@ export class SimulatedServer {
     if (collection === null) return;
     const rows = this.#rowsOf(collection);
     if (before === null) rows.delete(key);
-    else rows.set(key, { document: before, changedAt: 0 });
+    else this.#put(rows, key, { document: before, changedAt: 0, order: rows.get(key)?.order ?? ++this.#orders });
     const retryable = statement && this.#retryables.get(statement.session);
     if (retryable?.number === statement?.number) retryable?.done.delete(statement?.nth ?? 0);
     for (const [session, { length }] of this.#committed) {

@@ -87,8 +87,40 @@ test('repeats nothing to a client that comes to an instance which is behind', as
   await runPlan(planOf(3, steps));
 });
 
+// A webhook had failed five times, so that its receiver was only probed, while messages of an object were in memory behind the one that
+// had failed. Nobody dropped them from there: the pause of the object was over before that of the receiver, and the probe was the
+// second message of the object. The first one came last.
+test('repeats a message of a webhook before the later ones of its object, also after a pause of the receiver', async () => {
+  const steps = [
+    { kind: 'trouble', handler: 1, fault: 'fails', share: 1 },
+    { ...send(2, 40), count: 4 },
+    send(0, 200),
+    { kind: 'wait', salt: 9, ms: 1_500 },
+    { kind: 'wait', ms: 6_000 },
+    { kind: 'wait', ms: 6_000 },
+  ];
+  await runPlan({ ...planOf(1, steps), workers: [] });
+});
+
+// Nothing had happened for longer than the oplog reached back when an instance took over partitions of another one. The history that
+// they needed was gone, and filled again from what is stored up to the last change; the history after that was gone too, and they were
+// filled again and again, as fast as the database answered, until the next change came.
+test('fills partitions once where nothing has happened since the history was lost', async () => {
+  const steps = [
+    send(0, 1_500),
+    { kind: 'wait', ms: 6_000 },
+    { kind: 'shorten', kept: 0 },
+    { kind: 'kill', instance: 1, downMs: 12_000 },
+    { kind: 'wait', ms: 6_000 },
+    { kind: 'wait', ms: 1_500 },
+  ];
+  const { census } = await runPlan({ ...planOf(2, steps), workers: [] });
+  expect(census.get('workers: history refilled')).toBeGreaterThan(0);
+});
+
 test('runs twice in the same way, and uses nothing real', async () => {
-  for (const drawn of fc.sample(plan, { seed: 7, numRuns: 3 })) {
+  const plans = fc.sample(plan, { seed: 7, numRuns: 3 });
+  for (const drawn of [...plans, { ...(plans[0] as Plan), workers: [] }]) {
     const first = await runPlan(drawn, { isGuarded: true });
     const second = await runPlan(drawn);
     expect(second.trace).toEqual(first.trace);
