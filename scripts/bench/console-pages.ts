@@ -17,6 +17,7 @@ export const pagesWithoutMap = (object: string): readonly PageRow[] => [
   ),
   ...rows(['/account/tokens', '/models', '/data/labels', '/data/stores', '/rules', '/rules/new'], 'main h2'),
   ...rows(['/log', '/alarms'], 'main .search'),
+  ...rows(['/reports'], '.report-about'),
 ];
 
 export const pagesWithMap = (object: string): readonly PageRow[] => [

@@ -29,6 +29,8 @@ const MAP: Page = { path: '/', text: 'nav.map', icon: 'map', also: ['/objects'] 
 const ALARMS: Page = { path: '/alarms', text: 'nav.alarms', icon: 'bell' };
 const LOG: Page = { path: '/log', text: 'nav.log', icon: 'activity' };
 
+const REPORTS: Page = { path: '/reports', text: 'nav.reports', icon: 'list' };
+
 const ACCESS: Page = { path: '/access', text: 'nav.access', icon: 'shield' };
 
 /** What the user may never open is not there. */
@@ -37,7 +39,7 @@ function pagesOfUser(): Page[] {
   return [
     ...(objects ? [MAP] : []),
     ...(alarms ? [ALARMS] : []),
-    ...(objects ? [LOG] : []),
+    ...(objects ? [REPORTS, LOG] : []),
     ...dataPage(),
     ...(users || roles ? [ACCESS] : []),
     { path: '/account', text: 'nav.account', icon: 'key' },

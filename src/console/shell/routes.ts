@@ -35,6 +35,7 @@ export const ROUTES: readonly (readonly [path: string, page: Page])[] = [
   ['/log', pageWith('pages', () => import('../log/log.js').then(({ Log }) => Log))],
   ['/models', pageWith('data', () => import('../models/models.js').then(({ Models }) => Models))],
   ['/models/:id', pageWith('data', () => import('../models/model-page.js').then(({ ModelPage }) => ModelPage))],
+  ['/reports', pageWith('reports', () => import('../reports/reports.js').then(({ Reports }) => Reports))],
   ['/rules', pageWith('data', () => import('../rules/rules.js').then(({ Rules }) => Rules))],
   ['/rules/:id', pageWith('data', () => import('../rules/rule-page.js').then(({ RulePage }) => RulePage), 'rules')],
   ['/account/:section?', Account],

@@ -8,6 +8,7 @@ import type { ENGLISH_HOME } from './english-home.js';
 import type { ENGLISH_LINKS } from './english-links.js';
 import type { ENGLISH_PAGES } from './english-pages.js';
 import type { ENGLISH_PALETTE } from './english-palette.js';
+import type { ENGLISH_REPORTS } from './english-reports.js';
 import type { ENGLISH_RULES } from './english-rules.js';
 import type { ENGLISH_SETTINGS } from './english-settings.js';
 
@@ -89,6 +90,7 @@ export const ENGLISH = {
   'nav.label': 'Pages',
   'nav.log': 'Log',
   'nav.map': 'Map',
+  'nav.reports': 'Reports',
   'nav.skip': 'Skip to content',
   'nav.waiting': 'not acknowledged',
   'notFound.home': 'To the map',
@@ -138,6 +140,7 @@ export type PageCatalogue = Readonly<Record<keyof typeof ENGLISH_PAGES, string>>
 export type DataCatalogue = Readonly<Record<keyof typeof ENGLISH_DATA, string>>;
 export type DialogCatalogue = Readonly<Record<keyof typeof ENGLISH_DIALOGS, string>>;
 export type HomeCatalogue = Readonly<Record<keyof typeof ENGLISH_HOME, string>>;
+export type ReportCatalogue = Readonly<Record<keyof typeof ENGLISH_REPORTS, string>>;
 export type SettingsCatalogue = Readonly<Record<keyof typeof ENGLISH_SETTINGS, string>>;
 export type AlarmCatalogue = Readonly<Record<keyof typeof ENGLISH_ALARMS, string>>;
 export type HistoryCatalogue = Readonly<Record<keyof typeof ENGLISH_HISTORY, string>>;
@@ -152,6 +155,7 @@ export type Texts = Catalogue &
   PageCatalogue &
   DataCatalogue &
   DialogCatalogue &
+  ReportCatalogue &
   SettingsCatalogue &
   HistoryCatalogue &
   AlarmCatalogue &

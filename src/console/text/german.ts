@@ -79,6 +79,7 @@ export const GERMAN: Catalogue = {
   'nav.label': 'Seiten',
   'nav.log': 'Protokoll',
   'nav.map': 'Karte',
+  'nav.reports': 'Berichte',
   'nav.skip': 'Zum Inhalt',
   'nav.waiting': 'nicht quittiert',
   'notFound.home': 'Zur Karte',

@@ -45,6 +45,10 @@ const MORE = {
     en: async () => (await import('./english-history.js')).ENGLISH_HISTORY,
     de: async () => (await import('./german-history.js')).GERMAN_HISTORY,
   },
+  reports: {
+    en: async () => (await import('./english-reports.js')).ENGLISH_REPORTS,
+    de: async () => (await import('./german-reports.js')).GERMAN_REPORTS,
+  },
   rules: {
     en: async () => (await import('./english-rules.js')).ENGLISH_RULES,
     de: async () => (await import('./german-rules.js')).GERMAN_RULES,

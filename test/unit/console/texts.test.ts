@@ -12,6 +12,7 @@ import { ENGLISH_HOME } from '../../../src/console/text/english-home.js';
 import { ENGLISH_LINKS } from '../../../src/console/text/english-links.js';
 import { ENGLISH_PAGES } from '../../../src/console/text/english-pages.js';
 import { ENGLISH_PALETTE } from '../../../src/console/text/english-palette.js';
+import { ENGLISH_REPORTS } from '../../../src/console/text/english-reports.js';
 import { ENGLISH_RULES } from '../../../src/console/text/english-rules.js';
 import { ENGLISH_SETTINGS } from '../../../src/console/text/english-settings.js';
 
@@ -27,6 +28,7 @@ const MORE: Readonly<Record<string, object>> = {
   links: ENGLISH_LINKS,
   pages: ENGLISH_PAGES,
   palette: ENGLISH_PALETTE,
+  reports: ENGLISH_REPORTS,
   rules: ENGLISH_RULES,
   settings: ENGLISH_SETTINGS,
 };

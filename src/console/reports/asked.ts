@@ -1,0 +1,40 @@
+/** What a report is asked for, as the address of its page says it. Pure. */
+import { REPORT_KINDS, type ReportName } from '../../core/report-kinds.js';
+import { type DayRange, RANGES, type Range, toDayRange } from './ranges.js';
+
+export type Query = Readonly<Record<string, string>>;
+
+export interface Asked extends DayRange {
+  readonly kind: ReportName;
+  /** Null for days of one's own. */
+  readonly range: Range | null;
+}
+
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+
+export function askedOf(query: Query, nowMs: number, firstDay: number): Asked {
+  const kind = REPORT_KINDS.find((one) => one === query.kind) ?? 'mileage';
+  const { from = '', to = '' } = query;
+  if (DAY.test(from) && DAY.test(to) && from <= to) return { kind, from, to, range: null };
+  const range = RANGES.find((one) => one === query.range) ?? 'today';
+  return { kind, range, ...toDayRange(nowMs, range, firstDay) };
+}
+
+/** Kinds that can be divided into days, weeks or months. */
+export const isDivisible = (kind: ReportName): boolean => kind !== 'trips' && kind !== 'stops';
+
+/** The query of the request. */
+export function toRequest(query: Query, { kind, from, to }: Asked, tz: string): Query {
+  const { group, objects, labels, every, param } = query;
+  const all = {
+    group,
+    objects,
+    labels,
+    every: isDivisible(kind) ? every : undefined,
+    param: kind === 'utilization' ? param : undefined,
+    from,
+    to,
+    tz,
+  };
+  return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => Boolean(entry[1])));
+}

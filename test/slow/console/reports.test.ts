@@ -1,0 +1,121 @@
+/** The page of reports: mileage of a group and last week in four clicks, its address, totals, order, CSV, phone and paper. */
+import { beforeAll, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { findAxe } from '../../support/browser/axe.js';
+import { useBrowser } from '../../support/browser/browser.js';
+import { useService } from '../../support/fixture.js';
+import { eventually } from '../../support/until.js';
+
+const service = useService();
+const browser = useBrowser(service);
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+let vans: string;
+
+/** In the middle of last week, whatever the day with which weeks begin. */
+const lastWeekMs = (): number => {
+  const now = new Date();
+  return new Date(now.getFullYear(), now.getMonth(), now.getDate() - now.getDay() - 4, 10).getTime();
+};
+
+const drive = (startMs: number, minutes: number): object[] =>
+  Array.from({ length: minutes + 11 }, (_, minute) => ({
+    time: startMs + minute * MINUTE_MS,
+    lat: 48,
+    lon: 11 + Math.min(minute, minutes) / 100,
+    speed: minute < minutes ? 45 : 0,
+    ignition: minute < minutes,
+  }));
+
+beforeAll(async () => {
+  vans = (await service.admin('POST', 'groups', { name: 'Vans' })).body._id;
+  const create = async (id: string, packets: readonly object[]): Promise<void> => {
+    await service.admin('POST', 'objects', { id, name: id, group: vans });
+    if (packets.length > 0) await service.admin('POST', `objects/${id}/packets`, packets);
+  };
+  await create('van 2', drive(lastWeekMs(), 20));
+  await create('van 10', [...drive(lastWeekMs(), 40), ...drive(lastWeekMs() + DAY_MS, 10)]);
+  await create('van 11', []);
+  await service.admin('POST', 'objects', { id: 'other', name: 'other' });
+}, 60_000);
+
+const namesIn = (page: Page): Promise<string[]> => page.locator('.report tbody td:first-child').allTextContents();
+const shows = (page: Page, names: readonly string[]): Promise<void> =>
+  eventually(async () => expect(await namesIn(page)).toEqual(names));
+
+test('shows the mileage of a group for last week in four clicks, and the same at its address', async () => {
+  const page = await browser.openAs('/');
+  await page.getByRole('link', { name: 'Reports' }).click();
+  await page.getByRole('button', { name: 'Last week' }).click();
+  // A click opens the list, another one chooses.
+  await page.getByLabel('Group').selectOption({ label: 'Vans' });
+  await shows(page, ['van 2', 'van 10', 'van 11']);
+  const foot = page.locator('.report tfoot');
+  await eventually(async () => expect(await foot.textContent()).toContain('3 objects, 3 rows'));
+  const address = new URL(page.url());
+  expect(Object.fromEntries(address.searchParams)).toEqual({ range: 'lastWeek', group: vans });
+  await page.reload();
+  await shows(page, ['van 2', 'van 10', 'van 11']);
+  await page.getByRole('button', { name: 'Distance' }).click();
+  await shows(page, ['van 10', 'van 2', 'van 11']);
+  await eventually(async () =>
+    expect(await page.locator('th[aria-sort=descending]').textContent()).toContain('Distance'),
+  );
+});
+
+test('has a row for each day, trips that lead to the history, and the whole report as CSV', async () => {
+  const page = await browser.openAs(`/reports?range=lastWeek&group=${vans}&every=1+day`);
+  await eventually(async () => expect((await namesIn(page)).length).toBe(21));
+  await page.getByRole('button', { name: 'Trips' }).first().click();
+  await shows(page, ['van 2', 'van 10', 'van 10']);
+  const link = page.locator('.report tbody a').first();
+  await eventually(async () =>
+    expect(await link.getAttribute('href')).toMatch(/^\/objects\/[0-9a-f]{24}\/history\?from=\d+&to=\d+$/),
+  );
+  const csv = (await page.getByRole('link', { name: 'CSV' }).getAttribute('href')) as string;
+  const { text, headers } = await service.admin('GET', csv);
+  expect(headers['content-disposition']).toMatch(/filename="trips-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d\.csv"/);
+  expect(text.trimEnd().split('\r\n')).toHaveLength(1 + 3);
+});
+
+test('asks for a parameter, and shows how long it had each value', async () => {
+  const page = await browser.openAs(`/reports?range=lastWeek&group=${vans}&kind=utilization`);
+  await page.getByText('Name the parameter').waitFor();
+  await page.getByLabel('Parameter').fill('ignition');
+  await page.keyboard.press('Enter');
+  await eventually(async () => expect(await page.locator('.report tbody tr').count()).toBe(4));
+  await eventually(async () => expect(await page.locator('.report tbody').textContent()).toContain('true'));
+});
+
+test('has no fault of accessibility in either theme, on a phone, and nothing wider than it', async () => {
+  const axe = await findAxe();
+  const page = await browser.openAs(`/reports?range=lastWeek&group=${vans}`);
+  for (const [theme, width] of [
+    ['light', 1_280],
+    ['dark', 1_280],
+    ['light', 360],
+    ['dark', 360],
+  ] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    await page.setViewportSize({ width, height: 800 });
+    await page.locator(`html[data-theme=${theme}]`).waitFor();
+    // What is still fading in has less contrast for an instant.
+    await page.evaluate(
+      'Promise.allSettled(document.getAnimations().map(({ finished }) => finished)).then(() => null)',
+    );
+    await shows(page, ['van 2', 'van 10', 'van 11']);
+    await page.evaluate(axe);
+    const found = (await page.evaluate(
+      'axe.run().then(({ violations }) => violations.map(({ id }) => id))',
+    )) as string[];
+    expect([theme, width, found]).toEqual([theme, width, []]);
+    const scrolls = await page.evaluate('document.documentElement.scrollWidth > innerWidth');
+    expect([theme, width, scrolls]).toEqual([theme, width, false]);
+    if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/reports-${theme}-${width}.png` });
+  }
+  await page.setViewportSize({ width: 1_280, height: 800 });
+  await page.emulateMedia({ media: 'print', colorScheme: 'light' });
+  await eventually(async () => expect(await page.locator('.report-choices').isVisible()).toBe(false));
+  await eventually(async () => expect(await page.getByText('Distance').isVisible()).toBe(true));
+  if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/reports-print.png` });
+});

@@ -1,0 +1,82 @@
+/** Reports: named intervals as whole days, what an address asks for, and the order of rows. */
+import { describe, expect, test } from '@jest/globals';
+import { askedOf, toRequest } from '../../../src/console/reports/asked.js';
+import { type Row, sortRows } from '../../../src/console/reports/order.js';
+import { type Range, toDayRange } from '../../../src/console/reports/ranges.js';
+
+const MONDAY = 1;
+const SUNDAY = 0;
+const at = (year: number, month: number, day: number): number => new Date(year, month - 1, day, 23, 30).getTime();
+
+describe('an interval by name', () => {
+  test.each<[Range, number, string, string]>([
+    ['today', MONDAY, '2026-11-27', '2026-11-27'],
+    ['yesterday', MONDAY, '2026-11-26', '2026-11-26'],
+    ['thisWeek', MONDAY, '2026-11-23', '2026-11-29'],
+    ['thisWeek', SUNDAY, '2026-11-22', '2026-11-28'],
+    ['lastWeek', MONDAY, '2026-11-16', '2026-11-22'],
+    ['lastWeek', SUNDAY, '2026-11-15', '2026-11-21'],
+    ['thisMonth', MONDAY, '2026-11-01', '2026-11-30'],
+    ['lastMonth', MONDAY, '2026-10-01', '2026-10-31'],
+  ])('is whole days: %s, weeks from day %s on', (range, firstDay, from, to) => {
+    expect(toDayRange(at(2026, 11, 27), range, firstDay)).toEqual({ from, to });
+  });
+
+  test.each<[Range, number, string, string]>([
+    ['yesterday', at(2026, 1, 1), '2025-12-31', '2025-12-31'],
+    ['lastWeek', at(2026, 1, 1), '2025-12-22', '2025-12-28'],
+    ['lastMonth', at(2026, 1, 31), '2025-12-01', '2025-12-31'],
+    ['lastMonth', at(2024, 3, 31), '2024-02-01', '2024-02-29'],
+    ['thisMonth', at(2026, 2, 28), '2026-02-01', '2026-02-28'],
+    ['yesterday', at(2024, 3, 1), '2024-02-29', '2024-02-29'],
+  ])('reaches over the ends of months and years: %s', (range, nowMs, from, to) => {
+    expect(toDayRange(nowMs, range, MONDAY)).toEqual({ from, to });
+  });
+});
+
+describe('what an address asks for', () => {
+  const nowMs = at(2026, 11, 27);
+  const today = { from: '2026-11-27', to: '2026-11-27', range: 'today' };
+
+  test.each([
+    [{}, { kind: 'mileage', ...today }],
+    [
+      { kind: 'nothing', range: 'never' },
+      { kind: 'mileage', ...today },
+    ],
+    [
+      { kind: 'stops', from: '2026-11-01', to: '2026-11-03' },
+      { kind: 'stops', from: '2026-11-01', to: '2026-11-03', range: null },
+    ],
+    [
+      { from: '2026-11-03', to: '2026-11-01' },
+      { kind: 'mileage', ...today },
+    ],
+    [{ from: '2026-11-03' }, { kind: 'mileage', ...today }],
+  ])('is complete, whatever is in it: %j', (query, asked) => {
+    expect(askedOf(query as Record<string, string>, nowMs, MONDAY)).toEqual(asked);
+  });
+
+  test('is sent without what the kind has no use for', () => {
+    const query = { group: 'g', every: '1 day', param: 'door', sort: '-distance', objects: '', range: 'today' };
+    const of = { group: 'g', from: today.from, to: today.to, tz: 'UTC' };
+    const sentFor = (kind: string) => toRequest(query, askedOf({ ...query, kind }, nowMs, MONDAY), 'UTC');
+    expect(sentFor('mileage')).toEqual({ ...of, every: '1 day' });
+    expect(sentFor('trips')).toEqual(of);
+    expect(sentFor('utilization')).toEqual({ ...of, every: '1 day', param: 'door' });
+  });
+});
+
+test('sorts numbers by size and texts by their numbers, without a value first', () => {
+  const rows = [
+    { name: 'van 10', distance: 9 },
+    { name: 'van 2', distance: 100 },
+    { name: 'van 1', distance: null },
+  ] as unknown as Row[];
+  const namesBy = (sort: string | undefined): string[] => sortRows(rows, sort).map(({ name }) => name);
+  expect(namesBy(undefined)).toEqual(['van 10', 'van 2', 'van 1']);
+  expect(namesBy('name')).toEqual(['van 1', 'van 2', 'van 10']);
+  expect(namesBy('-name')).toEqual(['van 10', 'van 2', 'van 1']);
+  expect(namesBy('distance')).toEqual(['van 1', 'van 10', 'van 2']);
+  expect(namesBy('-distance')).toEqual(['van 2', 'van 10', 'van 1']);
+});
