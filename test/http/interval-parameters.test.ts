@@ -1,16 +1,26 @@
 /** Every operation with an interval, as the OpenAPI document lists them, takes the same times and refuses the same digits. */
 import { beforeAll, expect, test } from '@jest/globals';
 import { useService } from '../support/fixture.js';
+import type { Answer } from '../support/http-call.js';
 
 const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.1' } });
 
-interface Operation {
-  readonly parameters?: readonly ({ readonly name: string } | { readonly $ref: string })[];
+interface Parameter {
+  readonly name: string;
 }
 
-const NAMES = ['from', 'to'];
-const ALIASES = ['begin', 'end'];
-/** How many values are tried with them. */
+interface Described {
+  readonly parameters?: readonly (Parameter | { readonly $ref: string })[];
+}
+
+interface Operation {
+  readonly method: string;
+  readonly path: string;
+  /** What it needs beside the interval. */
+  readonly more: string;
+}
+
+/** How many values are tried with `begin` and `end`, too. */
 const VALUES_OF_ALIASES = 4;
 const REFUSED = [
   '20261123',
@@ -45,19 +55,18 @@ const ACCEPTED = [
   'Mon, 23 Nov 2026 10:00:00 GMT',
 ];
 
-/** The method and the path of each operation, with what it needs beside the interval. */
-let operations: (readonly [method: string, path: string, more: string])[] = [];
+let operations: Operation[] = [];
 
 beforeAll(async () => {
   await service.admin('POST', 'objects', { id: 'timed', name: 'Timed' });
   await service.admin('POST', 'objects/timed/packets', { time: 1_748_764_800_000, n: 1, lat: 50, lon: 8 });
   const { body: handler } = await service.admin('POST', 'handlers', { url: 'http://127.0.0.1:1/hook', active: false });
   const { body: document } = await service.admin('GET', 'openapi.json');
-  operations = Object.entries<Record<string, Operation>>(document.paths).flatMap(([path, methods]) =>
+  const resolve = (one: Parameter | { readonly $ref: string }): Parameter =>
+    '$ref' in one ? document.components.parameters[one.$ref.split('/').at(-1) ?? ''] : one;
+  operations = Object.entries<Record<string, Described>>(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, { parameters = [] }]) => {
-      const names = parameters.map((one) =>
-        '$ref' in one ? document.components.parameters[one.$ref.split('/').at(-1) ?? ''].name : one.name,
-      );
+      const names = parameters.map((one) => resolve(one).name);
       // Those of share links have no user.
       if (!names.includes('from') || path.startsWith('/api/v1/shared')) return [];
       const filled = path
@@ -65,34 +74,57 @@ beforeAll(async () => {
         .replace('{store}', 'labels')
         .replace('handlers/{id}', `handlers/${handler._id}`)
         .replace('{id}', 'timed');
-      const params = names.includes('params') ? '&params=n' : '';
-      const objects = params !== '' && names.includes('objects') ? '&objects=timed' : '';
-      return [
-        [method.toUpperCase(), filled, `${params}${objects}${names.includes('dryRun') ? '&dryRun=true' : ''}`] as const,
-      ];
+      const needs = { param: 'n', params: 'n', objects: 'timed', dryRun: 'true' };
+      const more = Object.entries(needs).filter(([name]) => names.includes(name));
+      return {
+        method: method.toUpperCase(),
+        path: filled,
+        more: more.map((one) => one.join('=')).join('&'),
+      };
     }),
   );
 });
 
-test.each([
-  [400, REFUSED],
-  [200, ACCEPTED],
-] as const)('answers the same values with %i everywhere', async (wanted, values) => {
-  expect(operations.length).toBeGreaterThan(40);
+/** Asks each operation for each value with each of the bounds, which may be several names; returns what `explain` finds wrong. */
+async function findWrong(
+  values: readonly string[],
+  { bounds, aliases }: { readonly bounds: readonly string[][]; readonly aliases: readonly string[][] },
+  explain: (answer: Answer, names: readonly string[]) => string | null,
+): Promise<string[]> {
   const wrong: string[] = [];
-  for (const [method, path, more] of operations) {
-    const ask = async (name: string, value: string): Promise<void> => {
-      const query = `${name}=${encodeURIComponent(value)}${more}`;
-      const body = method === 'PATCH' ? { description: 'x' } : undefined;
-      const { status, body: answer } = await service.admin(method, `${path}?${query}`, body);
-      const isNamed = wanted === 200 || String(answer?.helper?.message).startsWith(`${name}: `);
-      if (status !== wanted || !isNamed) wrong.push(`${method} ${path}?${query}: ${status}`);
+  for (const { method, path, more } of operations) {
+    const ask = async (names: readonly string[], value: string): Promise<void> => {
+      const query = [...names.map((name) => `${name}=${encodeURIComponent(value)}`), more].join('&');
+      const answer = await service.admin(
+        method,
+        `${path}?${query}`,
+        method === 'PATCH' ? { description: 'x' } : undefined,
+      );
+      const fault = explain(answer, names);
+      if (fault !== null) wrong.push(`${method} ${path}?${query}: ${fault}`);
     };
     for (const [at, value] of values.entries()) {
-      const names = at < VALUES_OF_ALIASES ? [...NAMES, ...ALIASES] : NAMES;
       // Few at once: the requests of a caller wait for each other.
-      await Promise.all(names.map((name) => ask(name, value)));
+      const all = at < VALUES_OF_ALIASES ? bounds.concat(aliases) : bounds;
+      await Promise.all(all.map((names) => ask(names, value)));
     }
   }
+  return wrong;
+}
+
+test('refuses what is no time everywhere, and names the parameter', async () => {
+  expect(operations.length).toBeGreaterThan(40);
+  const each = { bounds: [['from'], ['to']], aliases: [['begin'], ['end']] };
+  const wrong = await findWrong(REFUSED, each, ({ status, body }, [name]) =>
+    status === 400 && String(body.helper.message).startsWith(`${name}: `) ? null : `${status} ${body.helper?.message}`,
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('takes every time as both ends of an interval, everywhere', async () => {
+  const both = { bounds: [['from', 'to']], aliases: [['begin', 'end']] };
+  const wrong = await findWrong(ACCEPTED, both, ({ status, body }) =>
+    status === 200 ? null : `${status} ${body.helper?.message}`,
+  );
   expect(wrong).toEqual([]);
 });
