@@ -14,6 +14,12 @@ export const ENGLISH_HOME = {
   'filter.moving': 'Moving',
   'filter.silent': 'Silent',
   'filter.standing': 'Standing',
+  'home.askAdministrator': 'Ask your administrator to add one or to share one with you.',
+  'home.connect': 'Connect your first object',
+  'home.empty': 'Nothing here yet',
+  'home.emptyAbout':
+    'An object is a vehicle, a machine or a sensor. As soon as it sends a packet, you see it on the map.',
+  'home.notPermitted': 'Your role does not let you see objects',
   'order.group': 'By group',
   'order.label': 'Order',
   'order.model': 'By model',

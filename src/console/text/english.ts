@@ -38,12 +38,6 @@ export const ENGLISH = {
   'filter.all': 'All',
   'filter.offline': 'Offline',
   'filter.online': 'Online',
-  'home.askAdministrator': 'Ask your administrator to add one or to share one with you.',
-  'home.connect': 'Connect your first object',
-  'home.empty': 'Nothing here yet',
-  'home.emptyAbout':
-    'An object is a vehicle, a machine or a sensor. As soon as it sends a packet, you see it on the map.',
-  'home.notPermitted': 'Your role does not let you see objects',
   'list.add': 'Add',
   'list.count.one': '{count} object',
   'list.count.other': '{count} objects',

@@ -16,6 +16,12 @@ export const GERMAN_HOME: HomeCatalogue = {
   'filter.moving': 'In Fahrt',
   'filter.silent': 'Stumm',
   'filter.standing': 'Steht',
+  'home.askAdministrator': 'Ein Administrator kann eines anlegen oder freigeben.',
+  'home.connect': 'Erstes Objekt verbinden',
+  'home.empty': 'Noch nichts da',
+  'home.emptyAbout':
+    'Ein Objekt ist ein Fahrzeug, eine Maschine oder ein Sensor. Nach seinem ersten Paket ist es auf der Karte.',
+  'home.notPermitted': 'Ihre Rolle erlaubt nicht, Objekte zu sehen',
   'order.group': 'Nach Gruppe',
   'order.label': 'Reihenfolge',
   'order.model': 'Nach Modell',

@@ -27,12 +27,6 @@ export const GERMAN: Catalogue = {
   'filter.all': 'Alle',
   'filter.offline': 'Offline',
   'filter.online': 'Online',
-  'home.askAdministrator': 'Ein Administrator kann eines anlegen oder freigeben.',
-  'home.connect': 'Erstes Objekt verbinden',
-  'home.empty': 'Noch nichts da',
-  'home.emptyAbout':
-    'Ein Objekt ist ein Fahrzeug, eine Maschine oder ein Sensor. Nach seinem ersten Paket ist es auf der Karte.',
-  'home.notPermitted': 'Ihre Rolle erlaubt nicht, Objekte zu sehen',
   'list.add': 'Hinzufügen',
   'list.count.one': '{count} Objekt',
   'list.count.other': '{count} Objekte',
