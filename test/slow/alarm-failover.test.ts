@@ -16,8 +16,8 @@ const OBJECTS = 10;
 /** Acknowledged packets between two faults. */
 const ENOUGH = 60;
 const SECOND_MS = 1_000;
-/** An instance that is only late keeps its partitions. */
-const limits = { partitionLeaseMs: 60_000 };
+/** An instance that is only late keeps its partitions, and devices send as fast as they are answered. */
+const limits = { partitionLeaseMs: 60_000, ruleCommands: 1_000_000 };
 
 interface Rule {
   readonly fields: object;
