@@ -63,7 +63,8 @@ export function createNameCanvas(container: HTMLElement, points: ObjectPoints, i
     draw(view, isMoving) {
       if (pen === null) return;
       const { widthPx, heightPx } = view;
-      const [width, height] = [widthPx, heightPx].map((px) => Math.round(px * devicePixelRatio));
+      const width = Math.round(widthPx * devicePixelRatio);
+      const height = Math.round(heightPx * devicePixelRatio);
       if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
       pen.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
       pen.clearRect(0, 0, widthPx, heightPx);
