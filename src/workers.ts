@@ -1,7 +1,7 @@
 /** What happens because of changes, besides live events: the engine, and the webhooks that it drives. */
 import type { Logger } from 'pino';
 import { findScopeObjects } from './accounts/accounts.js';
-import type { Audit } from './accounts/audit.js';
+import { type Audit, NO_REQUEST } from './accounts/audit.js';
 import { type Alarms, type AlarmsOptions, createAlarms } from './alarms/alarms.js';
 import { createHeldBackReporter } from './alarms/held-back.js';
 import type { Caches } from './caches.js';
@@ -169,11 +169,7 @@ const createOwnNotifier = ({ database, caches, audit, config, log, now }: Worker
       audit.record({
         action: 'notification failed',
         userId,
-        login: null,
-        address: '',
-        requestId: '',
-        method: '',
-        path: '',
+        ...NO_REQUEST,
         entityId: alarmId,
         fields: [`channel=${kindOf(channel)}`, `step=${step}`, `error=${error}`],
       }),
@@ -187,11 +183,7 @@ function createRecords(audit: Audit): Records {
     audit.record({
       action,
       userId: handler?.ownerId ?? null,
-      login: null,
-      address: '',
-      requestId: '',
-      method: '',
-      path: '',
+      ...NO_REQUEST,
       entityId: handler?.id ?? null,
       fields,
     });

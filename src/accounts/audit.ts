@@ -1,5 +1,6 @@
 /** Records security events (logins, refusals, changes of permissions), each as a log line and as an entity. */
 
+import { hash } from 'node:crypto';
 import { ObjectId } from 'mongodb';
 import { ROOT_GROUP_ID } from '../core/builtin.js';
 import { LIMITS } from '../core/limits.js';
@@ -26,6 +27,13 @@ export interface AuditEntry {
   /** The names of the changed fields. */
   readonly fields: readonly string[] | null;
 }
+
+/** Of an event that no request has caused. */
+export const NO_REQUEST = { login: null, address: '', requestId: '', method: '', path: '' } as const;
+
+/** The `_id` of an event that every instance may see, and that is stored once. */
+export const auditIdOf = (...parts: readonly (string | number)[]): ObjectId =>
+  new ObjectId(hash('sha256', JSON.stringify(parts)).slice(0, 24));
 
 export interface Audit {
   record(entry: AuditEntry): void;

@@ -1,13 +1,11 @@
 /** Reports formulas of models that have no result: each parameter of a model once a minute, whichever instance sees it. */
-import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { ObjectId } from 'mongodb';
 import { cacheSize } from '../core/cache-size.js';
 import { LIMITS } from '../core/limits.js';
 import { MINUTE_MS } from '../core/units.js';
 import type { FailedFormula } from '../packets/models.js';
 import { cutReason } from '../packets/reasons.js';
-import type { Audit } from './audit.js';
+import { type Audit, auditIdOf, NO_REQUEST } from './audit.js';
 
 export interface FormulaReporterDeps {
   readonly audit: Audit;
@@ -26,16 +24,11 @@ export function createFormulaReporter({ audit, log, now }: FormulaReporterDeps):
     const entry = {
       action: 'formula failed',
       userId: ownerId,
-      login: null,
-      address: '',
-      requestId: '',
-      method: '',
-      path: '',
+      ...NO_REQUEST,
       entityId: modelId,
       fields: [`${parameter}: ${cutReason(reason)}`],
     };
-    const id = hash('sha256', JSON.stringify([modelId, parameter, minute])).slice(0, 24);
-    audit.recordOnce(new ObjectId(id), entry).catch((err) => {
+    audit.recordOnce(auditIdOf(modelId, parameter, minute), entry).catch((err) => {
       reported.delete(key);
       log.warn({ err, model: modelId }, 'failed to record a formula that has no result');
     });

@@ -1,8 +1,6 @@
 /** Records in the audit which devices of sources no object has, so that somebody can add them, and why samples are refused. */
-import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { ObjectId } from 'mongodb';
-import type { Audit } from '../../accounts/audit.js';
+import { type Audit, auditIdOf } from '../../accounts/audit.js';
 import { cacheSize } from '../../core/cache-size.js';
 import { LIMITS } from '../../core/limits.js';
 import { cutReason } from '../../packets/reasons.js';
@@ -71,9 +69,7 @@ export function createUnknownDeviceReporter({ audit, log, now }: UnknownDeviceDe
       entityId: source._id,
       fields: [device],
     };
-    // The same on every instance, so that the database keeps one of them.
-    const id = hash('sha256', JSON.stringify([source._id, device, hour])).slice(0, 24);
-    audit.recordOnce(new ObjectId(id), entry).catch((error) => {
+    audit.recordOnce(auditIdOf(source._id, device, hour), entry).catch((error) => {
       log.warn({ err: error, source: source._id }, 'failed to record an unknown device');
     });
   };
