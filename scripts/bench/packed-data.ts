@@ -6,6 +6,7 @@ import { NewPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 import { DOCUMENT_BYTES, toBson } from '../../src/platform/mongo/bson/writer.js';
 import { PlainError } from '../../src/program.js';
 import { BEGIN_MS, objectId } from './data.js';
+import { createRandom } from './random.js';
 
 /** What a device has measured at a time; fields without a value are absent. */
 export interface Sample {
@@ -36,17 +37,6 @@ const OBJECT_ID = new ObjectId(objectId(1));
 const GROUP_ID = new ObjectId(objectId(2));
 const PROCESS = 'c0ffee1234';
 const ARRIVAL_MS = { least: 20, spread: 60 };
-
-/** Numbers from 0 to below 1, the same ones for the same seed (mulberry32). */
-export function createRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
 /** About normally distributed, with a deviation of 1. */

@@ -1,12 +1,12 @@
 /** The simulated database answers as the real one: random commands against both, through the same driver. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { BSON, type ClientSession, type Collection, type Document, MongoClient, MongoError, ObjectId } from 'mongodb';
+import { createRandom } from '../../scripts/bench/random.js';
 import { replaceClock } from '../../src/platform/clock.js';
 import { testUri } from '../support/fixture.js';
 import { fc, runsOf } from '../support/runs.js';
 import { simulatedClient } from './database/client.js';
 import { SimulatedDatabase } from './database/network.js';
-import { randomOf } from './random.js';
 import { VirtualTime } from './virtual-time.js';
 
 const ids = Array.from({ length: 5 }, (_, at) => new ObjectId(`${at}`.repeat(24)));
@@ -220,7 +220,7 @@ let real: MongoClient;
 
 beforeAll(async () => {
   restore = replaceClock(time.clock());
-  time.random = randomOf(7);
+  time.random = createRandom(7);
   real = await new MongoClient(testUri(), { ignoreUndefined: true, writeConcern: { w: 'majority' } }).connect();
 });
 

@@ -1,17 +1,7 @@
-/** Numbers that are the same for the same seed. */
+/** What a run draws: the same for the same seed. */
 
-/** From 0 to below 1, in place of `Math.random` (mulberry32). */
+/** From 0 to below 1, in place of `Math.random`. */
 export type Random = () => number;
-
-export function randomOf(seed: number): Random {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** The seed of one step: steps keep their numbers when a failing run is shrunk. */
 export function stepSeed(seed: number, step: number): number {

@@ -3,6 +3,7 @@
  * Long because every step acts on the same few parts.
  */
 import { type Collection, type Document, type MongoClient, ObjectId } from 'mongodb';
+import { createRandom } from '../../scripts/bench/random.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { replaceClock } from '../../src/platform/clock.js';
 import type { WorkerStats } from '../../src/platform/ops/worker-metrics.js';
@@ -15,7 +16,6 @@ import { guard } from './guard.js';
 import { credentialOf } from './instance.js';
 import { Node } from './node.js';
 import { checkReceived, checkStored, type Viewer, Violation } from './oracles.js';
-import { randomOf } from './random.js';
 import { Receivers } from './receivers.js';
 import { type Plan, type Step, stepsOf } from './steps.js';
 import { SubscribedClient } from './subscriber.js';
@@ -193,7 +193,7 @@ export class World {
   }
 
   async run(step: Step): Promise<void> {
-    this.time.random = randomOf(step.salt);
+    this.time.random = createRandom(step.salt);
     const { salt: _salt, ms: _ms, ...shown } = step;
     this.say(`step ${JSON.stringify(shown)}`);
     await this.#perform(step);
@@ -312,7 +312,7 @@ export class World {
   /** The faults stop: everything must come to rest, and everyone must get everything. */
   async settle(): Promise<void> {
     this.say('heal');
-    this.time.random = randomOf(1);
+    this.time.random = createRandom(1);
     this.database.heal();
     this.receivers?.heal();
     for (const { client } of this.viewers) client.resume();
@@ -396,7 +396,7 @@ async function runWorld(plan: Plan, { onTrace }: RunOptions): Promise<Outcome> {
   const restore = replaceClock(world.time.clock());
   const restoreDriver = replaceDriverTime();
   try {
-    world.time.random = randomOf(plan.instances);
+    world.time.random = createRandom(plan.instances);
     await world.start();
     for (const step of stepsOf(plan)) await world.run(step);
     await world.settle();

@@ -3,6 +3,7 @@
  * once, always with the same seed; `npm run test:soak` makes all runs, with a new seed that it prints.
  */
 import fc from 'fast-check';
+import { createRandom } from '../../scripts/bench/random.js';
 
 const QUICK_SHARE = 1 / 10;
 const FIXED_SEED = 20_261_125;
@@ -29,15 +30,5 @@ export function roundsOf(full: number): number {
   return isSoak ? full : 1;
 }
 
-/** Numbers from 0 to below 1, in place of `Math.random`: the same ones for the same seed (mulberry32). */
+/** Numbers from 0 to below 1, in place of `Math.random`: the same ones for the same seed. */
 export const random = createRandom(SEED);
-
-function createRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
