@@ -436,6 +436,10 @@ describe('an invalid report', () => {
     [`${WEEK}&group=vans`, 'group'],
     [`${WEEK}&every=1 h`, 'every'],
     [`${WEEK}&every=often`, 'every'],
+    // No date is so far away: the service computed for ever.
+    [`${WEEK}&every=999999999 y`, 'every'],
+    [`${WEEK}&every=999999999 quarters`, 'every'],
+    [`${WEEK}&every=999999999 d`, 'every'],
     [`${WEEK}&stopTime=0`, 'stopTime'],
     [`${WEEK}&stopRadius=0`, 'stopRadius'],
     [`${WEEK}&gap=soon`, 'gap'],

@@ -6,6 +6,10 @@ import type { Zone } from '../../core/zone.js';
 /** The first Monday. */
 const WEEK_ORIGIN_MS = 4 * DAY_MS;
 const MONTHS_PER_YEAR = 12;
+/** Longer buckets are of no use, and dates end: what begins later would have no time. */
+const LONGEST_YEARS = 1_000;
+const LONGEST_MONTHS = LONGEST_YEARS * MONTHS_PER_YEAR;
+const LONGEST_MS = LONGEST_YEARS * 366 * DAY_MS;
 
 /** How long a bucket is: so many milliseconds or, where months differ, so many months. */
 export type Every =
@@ -25,15 +29,19 @@ const UNITS: ReadonlyArray<[RegExp, { readonly ms: number } | { readonly months:
   [/^(?:y|yrs?|years?)$/i, { months: MONTHS_PER_YEAR }],
 ];
 
-/** `1 h`, `15m`, `1 d`, `1 week`, `3 months`, `day`; null for anything else. */
+/** `1 h`, `15m`, `1 d`, `1 week`, `3 months`, `day`; null for anything else, and for more than 1,000 years. */
 export function parseEvery(text: string): Every | null {
   const [, digits, word = ''] = /^(\d{0,9})\s*([a-z]+)$/i.exec(text.trim()) ?? [];
   const unit = UNITS.find(([pattern]) => pattern.test(word))?.[1];
   const count = digits ? Number(digits) : 1;
   if (digits === undefined || unit === undefined || count === 0) return null;
-  if ('months' in unit) return { kind: 'months', months: count * unit.months };
-  const isWeeks = unit.ms === 7 * DAY_MS;
-  return { kind: 'ms', stepMs: count * unit.ms, originMs: isWeeks ? WEEK_ORIGIN_MS : 0 };
+  if ('months' in unit) {
+    const months = count * unit.months;
+    return months > LONGEST_MONTHS ? null : { kind: 'months', months };
+  }
+  const stepMs = count * unit.ms;
+  if (stepMs > LONGEST_MS) return null;
+  return { kind: 'ms', stepMs, originMs: unit.ms === 7 * DAY_MS ? WEEK_ORIGIN_MS : 0 };
 }
 
 /** Where buckets begin, from the one that holds `fromMs` on, without end. */

@@ -22,6 +22,21 @@ function starts(every: string, zone: string, from: string, to: string): string[]
   return found;
 }
 
+test.each(['1000 y', '4000 quarters', '12000 months', '52285 w', '366000 d'])(
+  'takes buckets up to a thousand years: %s',
+  (text) => {
+    const [first, second] = bucketStarts(everyOf(text), zoneOf('Europe/Berlin'), Date.parse('9999-12-31'));
+    expect(second).toBeGreaterThan(first as number);
+  },
+);
+
+test.each(['1001 y', '4001 quarters', '12001 months', '52286 w', '366001 d', '999999999 y'])(
+  'refuses longer ones, whose next start may be no date: %s',
+  (text) => {
+    expect(parseEvery(text)).toBeNull();
+  },
+);
+
 describe('buckets', () => {
   test.each<[about: string, every: string, zone: string, from: string, to: string, starts: string[]]>([
     [
