@@ -59,7 +59,10 @@ export async function testRule(
   const parts = { database, objectId: object._id, interval, turn: startTurnClock() };
   const reader = readsPresence(rule) ? createReportReader() : null;
   if (reader !== null) await readAll(parts, (packet) => reader.add(packet));
-  const dryRun = createDryRun(rule, { object: toRuleObject(object), fromMs, reports: reader?.end() ?? [] });
+  // Nobody missed an object before there was one.
+  const silentMs = Math.max(fromMs, object.time as number);
+  const options = { object: toRuleObject(object), fromMs: silentMs, reports: reader?.end() ?? [] };
+  const dryRun = createDryRun(rule, options);
   await readAll(parts, (packet) => dryRun.add(packet));
   return isOpen ? dryRun.end(toMs, toMs) : dryRun.end(toMs);
 }

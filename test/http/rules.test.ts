@@ -124,6 +124,16 @@ describe('a dry run', () => {
     expect([fence.status, fence.body.alarms]).toEqual([200, []]);
   });
 
+  test('misses no object before there was one', async () => {
+    const created = entityOf(await service.admin('POST', 'objects', { id: 'new-1', name: 'New' }));
+    const asked = { object: 'new-1', from: '2026-01-01', to: undefined };
+    const { body } = await run({ when: { silent: '1 s' } }, asked);
+    const raised = body.alarms.map((alarm: { raised: number }) => alarm.raised - created.time);
+    expect(raised.filter((afterMs: number) => afterMs < 1_000)).toEqual([]);
+    const { body: later } = await run({ when: { silent: '1 h' } }, asked);
+    expect([later.alarms, later.evaluated]).toEqual([[], 0]);
+  });
+
   test('runs a stored rule', async () => {
     const { _id } = entityOf(await create({ for: '1 h' }));
     const { body } = await service.admin('POST', `rules/${_id}/test`, {
