@@ -6,6 +6,7 @@ import { newCommand, parseCommand } from '../core/command.js';
 import { toApiError } from '../core/errors.js';
 import { isObject, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
+import type { Declarations } from '../core/model.js';
 import type { Position } from '../core/position-fields.js';
 import { type ExactAction, exactOf, notifiesOf } from '../core/rule/action.js';
 import { builtInStore } from '../core/stores.js';
@@ -37,6 +38,12 @@ export interface AlarmParts {
   readonly onHeldBack: (held: HeldBack) => void;
 }
 
+/** What a round writes alarms with. */
+export interface WritingParts extends AlarmParts {
+  /** How many commands it has prepared, by object, and by rule and object. They are not stored yet. */
+  readonly prepared: Map<string, number>;
+}
+
 export interface HeldBack {
   readonly ruleId: string;
   readonly ownerId: string;
@@ -62,11 +69,15 @@ export interface RaisedAlarm extends Acting {
 }
 
 /** The writes of an alarm and its actions. */
-export async function raiseAlarm(parts: AlarmParts, alarm: RaisedAlarm): Promise<OutputWrite[]> {
+export async function raiseAlarm(parts: WritingParts, alarm: RaisedAlarm): Promise<OutputWrite[]> {
   const { rule, object, raise, packetId, position, raisedMs, isActing } = alarm;
   const nowMs = parts.now();
   const { settings } = rule.compiled;
-  const { commands, webhooks, actions } = await actAll(parts, alarm, isActing ? exactOf(settings.actions) : []);
+  const { commands, webhooks, actions, refusal } = await actAll(
+    parts,
+    alarm,
+    isActing ? exactOf(settings.actions) : [],
+  );
   const { _id, ...fields } = toDocument(ALARMS, {
     ...placeOf(rule.stored.ownerId, object),
     _id: raise.alarmId,
@@ -97,7 +108,7 @@ export async function raiseAlarm(parts: AlarmParts, alarm: RaisedAlarm): Promise
   return [
     { collection: ALARMS.name, operations: [stored] },
     ...toCommands(commands),
-    ...showRefused(rule.id, actions),
+    ...showRefused(rule.id, refusal),
     ...(isActing ? await toNotices(parts, alarm, nowMs) : []),
   ];
 }
@@ -107,17 +118,18 @@ const toCommands = (operations: AnyBulkWriteOperation[]): OutputWrite[] =>
 
 /** The writes of what follows because nobody has acknowledged an alarm. */
 export async function escalateAlarm(
-  parts: AlarmParts,
+  parts: WritingParts,
   acting: Acting,
   { alarmId, steps }: { alarmId: string; steps: readonly WaitingStep[] },
 ): Promise<OutputWrite[]> {
-  const all: Acted = { commands: [], webhooks: [], actions: [] };
+  const all: Acted = newActed();
   const { escalation } = acting.rule.compiled.settings;
   for (const { step, actions } of steps) {
     const kept = actions.filter((action) => isKept(escalation, action));
     const done = await actAll(parts, acting, kept);
     all.commands.push(...done.commands);
     all.webhooks.push(...done.webhooks);
+    all.refusal ??= done.refusal;
     all.actions.push(...done.actions.map((action) => ({ ...action, step, time: parts.now() })));
   }
   if (all.actions.length === 0) return [];
@@ -130,7 +142,7 @@ export async function escalateAlarm(
   return [
     { collection: ALARMS.name, operations: [{ updateOne: { filter, update: [{ $set }] } }] },
     ...toCommands(all.commands),
-    ...showRefused(acting.rule.id, all.actions),
+    ...showRefused(acting.rule.id, all.refusal),
   ];
 }
 
@@ -143,14 +155,20 @@ interface Acted {
   readonly webhooks: string[];
   /** As the alarm shows it. */
   readonly actions: JsonObject[];
+  /** The first action that its rule cannot take, and why; null for none. */
+  refusal: string | null;
 }
 
-async function actAll(parts: AlarmParts, acting: Acting, actions: readonly ExactAction[]): Promise<Acted> {
-  const acted: Acted = { commands: [], webhooks: [], actions: [] };
+const newActed = (): Acted => ({ commands: [], webhooks: [], actions: [], refusal: null });
+
+async function actAll(parts: WritingParts, acting: Acting, actions: readonly ExactAction[]): Promise<Acted> {
+  const acted = newActed();
   for (const action of actions) {
-    const done = await act(parts, acting, { action, commands: acted.commands, nowMs: parts.now() });
+    const done =
+      action.kind === 'webhook'
+        ? await tell(parts, acting, action, acted)
+        : await command(parts, acting, action, acted);
     acted.actions.push(done);
-    if (action.kind === 'webhook' && done.error === undefined) acted.webhooks.push(action.handlerId);
   }
   return acted;
 }
@@ -205,12 +223,12 @@ async function isBehind(database: Database, scope: Scope, gateway: string, objec
 }
 
 /** Shows at the rule that its owner, or who set it up, may not do what it says. */
-function showRefused(ruleId: string, actions: readonly JsonObject[]): OutputWrite[] {
-  const refused = actions.find(({ error }) => typeof error === 'string');
-  if (refused === undefined) return [];
-  const disabledReason = `${refused.command ?? refused.webhook}: ${refused.error}`;
+function showRefused(ruleId: string, refusal: string | null): OutputWrite[] {
+  if (refusal === null) return [];
   const filter = { _id: new ObjectId(ruleId) };
-  return [{ collection: 'rules', operations: [{ updateOne: { filter, update: { $set: { disabledReason } } } }] }];
+  return [
+    { collection: 'rules', operations: [{ updateOne: { filter, update: { $set: { disabledReason: refusal } } } }] },
+  ];
 }
 
 /** The same audience as that of the object. */
@@ -223,42 +241,77 @@ const placeOf = (ownerId: string, object: RuleObject) => ({
 });
 
 /** What was done, or why it was not. */
-async function act(
-  parts: AlarmParts,
-  { rule, object }: Acting,
-  { action, commands, nowMs }: { action: ExactAction; commands: AnyBulkWriteOperation[]; nowMs: number },
+async function tell(
+  { database }: WritingParts,
+  { rule }: Acting,
+  { handlerId }: Extract<ExactAction, { kind: 'webhook' }>,
+  acted: Acted,
 ): Promise<JsonObject> {
-  if (action.kind === 'webhook') {
-    const scope = rule.scope;
-    const visible = scope === null ? [] : await findVisibleHandlers(parts.database, scope, [action.handlerId]);
-    const isThere = visible.includes(action.handlerId);
-    return { webhook: action.handlerId, ...(!isThere && { error: 'the owner of the rule sees no such handler' }) };
+  const visible = rule.scope === null ? [] : await findVisibleHandlers(database, rule.scope, [handlerId]);
+  if (visible.includes(handlerId)) {
+    acted.webhooks.push(handlerId);
+    return { webhook: handlerId };
   }
-  const { command, params } = action;
-  const refused = (error: string): JsonObject => ({ command, error });
-  if (!(await parts.registry.mayCommand(rule, object, command)))
-    return refused('the owner of the rule may not send it');
+  const error = 'the owner of the rule sees no such handler';
+  acted.refusal ??= `${handlerId}: ${error}`;
+  return { webhook: handlerId, error };
+}
+
+/** The same for a command. What is refused for a while only is not shown at the rule. */
+async function command(
+  parts: WritingParts,
+  { rule, object }: Acting,
+  { command, params }: Extract<ExactAction, { kind: 'command' }>,
+  acted: Acted,
+): Promise<JsonObject> {
+  const refuse = (error: string): JsonObject => {
+    acted.refusal ??= `${command}: ${error}`;
+    return { command, error };
+  };
+  if (!(await parts.registry.mayCommand(rule, object, command))) return refuse('the owner of the rule may not send it');
+  const declared = await parts.models.declarationsOf(String(object.object.model));
+  const parsed = parseOrNull(command, params, declared);
+  if (parsed === null) return refuse('the model of the object does not declare it');
+  const held = await findHold(parts, { rule, object }, command);
+  if (held !== null) return { command, error: held };
+  const nowMs = parts.now();
+  const _id = newCommandId(nowMs);
+  const fields = newCommand(object.id, { ...parsed, ttlMs: LIMITS.commandLifetimeMs }, nowMs);
+  const own = { _id, _rule: rule.id, time: nowMs };
+  const document = toDocument(COMMANDS, { ...fields, ...placeOf(rule.stored.ownerId, object), ...own });
+  acted.commands.push({ insertOne: { document: document as never } });
+  for (const key of [object.id, keyOf(rule, object)]) parts.prepared.set(key, (parts.prepared.get(key) ?? 0) + 1);
+  return { command, _id };
+}
+
+const keyOf = (rule: ActiveRule, object: RuleObject): string => `${rule.id} ${object.id}`;
+
+function parseOrNull(
+  command: string,
+  params: JsonObject,
+  declared: Declarations,
+): ReturnType<typeof parseCommand> | null {
   try {
-    const declared = await parts.models.declarationsOf(String(object.object.model));
-    const parsed = parseCommand(command, params, declared);
-    if (await isQueueFull(parts.database, object.id)) return refused('too many commands wait for the object');
-    const counted = { sinceMs: nowMs - LIMITS.ruleCommandsMs, limit: LIMITS.ruleCommands };
-    const sent = await countOfRule(parts.database, { objectId: object.id, ruleId: rule.id }, counted);
-    if (sent + commands.length >= LIMITS.ruleCommands) {
-      parts.onHeldBack({ ruleId: rule.id, ownerId: rule.stored.ownerId, objectId: object.id, command });
-      return refused(`the rule has sent ${LIMITS.ruleCommands} commands to the object within an hour`);
-    }
-    const _id = newCommandId(nowMs);
-    const fields = newCommand(object.id, { ...parsed, ttlMs: LIMITS.commandLifetimeMs }, nowMs);
-    const own = { _id, _rule: rule.id, time: nowMs };
-    const document = toDocument(COMMANDS, { ...fields, ...placeOf(rule.stored.ownerId, object), ...own });
-    commands.push({ insertOne: { document: document as never } });
-    return { command, _id };
+    return parseCommand(command, params, declared);
   } catch (error) {
     const { status } = toApiError(error);
     if (status !== 404 && status !== 400) throw error;
-    return refused('the model of the object does not declare it');
+    return null;
   }
+}
+
+/** Why no command can be sent for now, counting what is prepared; null for no reason. */
+async function findHold(
+  { database, now, prepared, onHeldBack }: WritingParts,
+  { rule, object }: Acting,
+  command: string,
+): Promise<string | null> {
+  if (await isQueueFull(database, object.id, prepared.get(object.id))) return 'too many commands wait for the object';
+  const counted = { sinceMs: now() - LIMITS.ruleCommandsMs, limit: LIMITS.ruleCommands };
+  const sent = await countOfRule(database, { objectId: object.id, ruleId: rule.id }, counted);
+  if (sent + (prepared.get(keyOf(rule, object)) ?? 0) < LIMITS.ruleCommands) return null;
+  onHeldBack({ ruleId: rule.id, ownerId: rule.stored.ownerId, objectId: object.id, command });
+  return `the rule has sent ${LIMITS.ruleCommands} commands to the object within an hour`;
 }
 
 /** Clears an alarm, unless somebody has done so, and has those told who were told of it. None ends before it began. */

@@ -10,7 +10,15 @@ import { partitionOf } from '../processing/processor.js';
 import { toPastId } from '../webhooks/refill.js';
 import type { ActiveRule } from './active-rule.js';
 import { type ClearReason, isUnacknowledged } from './alarm-store.js';
-import { type AlarmParts, escalateAlarm, raiseAlarm, tellCleared, toClearing, toFollowing } from './alarm-writes.js';
+import {
+  type AlarmParts,
+  escalateAlarm,
+  raiseAlarm,
+  tellCleared,
+  toClearing,
+  toFollowing,
+  type WritingParts,
+} from './alarm-writes.js';
 import { splitWaiting } from './escalation.js';
 import type { PacketInput } from './evaluate.js';
 import { afterClearing, type Input, initialState, type MachineParts, type RuleState, step } from './machine.js';
@@ -109,7 +117,7 @@ export interface Round {
   keep(): void;
 }
 
-interface State extends RoundParts, RoundStates {
+interface State extends RoundParts, WritingParts, RoundStates {
   readonly outputs: OutputWrite[];
   /** Many rules of one object must not hold the process up. */
   readonly turn: TurnClock;
@@ -123,6 +131,7 @@ export function createRound(parts: RoundParts, partition: number, held: Partitio
     states: new Map(),
     memories: new Map(),
     outputs: [],
+    prepared: new Map(),
     turn: startTurnClock(),
   };
   return {

@@ -209,12 +209,12 @@ function conditionsOf({ objectId, statuses, nowMs }: CommandSelection): Filter<D
   return [...conditions, { status: { $in: [...statuses] } }, inTime];
 }
 
-/** Whether the object has reached the limit of waiting commands. */
-export async function isQueueFull(database: Database, objectId: string): Promise<boolean> {
+/** Whether the object has reached the limit of waiting commands; `more`: those that are about to be stored. */
+export async function isQueueFull(database: Database, objectId: string, more = 0): Promise<boolean> {
   const waiting = { object: new ObjectId(objectId), status: 'queued' };
   const limit = LIMITS.commandsWaiting;
   const count = await mapDriverErrors(() => collectionOf(database, COMMANDS).countDocuments(waiting, { limit }));
-  return count >= limit;
+  return count + more >= limit;
 }
 
 /** How many commands a rule has sent to an object since then, up to a limit. */
