@@ -1,5 +1,7 @@
 /** Reports rules whose commands are held back: each with an object once an hour, whichever instance sees it. */
+import { LRUCache } from 'lru-cache';
 import { type Audit, auditIdOf, NO_REQUEST } from '../accounts/audit.js';
+import { cacheSize } from '../core/cache-size.js';
 import { LIMITS } from '../core/limits.js';
 import type { AlarmParts } from './alarm-writes.js';
 
@@ -10,8 +12,12 @@ export interface ReporterDeps {
 }
 
 export function createHeldBackReporter({ audit, log, now }: ReporterDeps): AlarmParts['onHeldBack'] {
+  const reported = new LRUCache<string, number>(cacheSize(LIMITS.heldBackRemembered));
   return ({ ruleId, ownerId, objectId, command }) => {
     const hour = Math.floor(now() / LIMITS.ruleCommandsMs);
+    const key = `${ruleId} ${objectId}`;
+    if (reported.get(key) === hour) return;
+    reported.set(key, hour);
     const entry = {
       action: 'commands held back',
       userId: ownerId,
@@ -20,6 +26,7 @@ export function createHeldBackReporter({ audit, log, now }: ReporterDeps): Alarm
       fields: [`object=${objectId}`, `command=${command}`],
     };
     audit.recordOnce(auditIdOf('held back', ruleId, objectId, hour), entry).catch((err) => {
+      reported.delete(key);
       log.warn({ err, rule: ruleId }, 'failed to record that commands of a rule are held back');
     });
   };
