@@ -30,13 +30,13 @@ export interface Queue extends QueueParts {
   readonly window: Delivery[];
   /** Messages in the window, being sent, or whose result is not stored yet. */
   readonly known: Set<string>;
-  /** Objects that wait after a failure. */
+  /** Objects that wait after a failure; without a timer until the failure is stored. */
   readonly blocked: Map<string, Timer | undefined>;
   readonly inFlight: Set<string>;
   /** Whether there are messages that are not in memory, beside those of blocked objects. */
   hasMore: boolean;
   isLoading: boolean;
-  /** No message that could be read can be sent now. */
+  /** No message that can be read now can be sent now. */
   isStarved: boolean;
   /** Messages that ended while others were being read. */
   readonly endedWhileLoading: Set<string>;
@@ -180,10 +180,12 @@ function close(queue: Queue, key: string): void {
   if (key === EVERYTHING) queue.hasMore = true;
 }
 
-/** Ends the pause of the object. */
+/** Ends the pause of the object. One that has just failed stays blocked until the failure is stored: later messages could overtake it. */
 export function unblock(queue: Queue, objectId: string): void {
   for (const key of [objectId, EVERYTHING]) {
-    clock.clearTimer(queue.blocked.get(key));
+    const timer = queue.blocked.get(key);
+    if (timer === undefined) continue;
+    clock.clearTimer(timer);
     queue.blocked.delete(key);
   }
   recheck(queue);
@@ -193,6 +195,8 @@ async function load(queue: Queue): Promise<void> {
   if (!queue.hasMore || queue.isLoading || queue.isStarved) return;
   queue.isLoading = true;
   queue.hasMore = false;
+  // Until something is found. Whoever has news meanwhile says that a read may find more, and this one may lack it.
+  queue.isStarved = true;
   // If every message in memory waits for its object, look for messages of other objects.
   const busy = queue.window.length === 0 ? [] : [...queue.inFlight].filter((key) => key !== EVERYTHING);
   const limit = Math.max(LIMITS.webhookWindow, LIMITS.webhookBatch) + queue.known.size;
@@ -204,7 +208,6 @@ async function load(queue: Queue): Promise<void> {
     addFound(queue, found);
   } catch (error) {
     queue.hasMore = true;
-    queue.isStarved = true;
     queue.log.warn({ err: error }, 'failed to read webhook messages');
   } finally {
     queue.isLoading = false;
@@ -229,7 +232,7 @@ function addFound(queue: Queue, found: readonly Delivery[]): void {
     }
     count++;
   }
-  queue.isStarved = count === 0;
+  if (count > 0) queue.isStarved = false;
 }
 
 /** Stops the queue. */

@@ -22,7 +22,7 @@ const PATCHES = 'test/simulation/mutations';
 
 function copyOf(patch: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'vigil-mutation-'));
-  for (const name of ['src', 'test', 'package.json', 'tsconfig.json'])
+  for (const name of ['src', 'test', 'scripts', 'package.json', 'tsconfig.json'])
     cpSync(name, join(folder, name), { recursive: true });
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
   execFileSync('patch', ['-p1', '--quiet', '-i', resolve(PATCHES, patch)], { cwd: folder });
