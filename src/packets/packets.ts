@@ -12,7 +12,7 @@ import { runList } from '../platform/mongo/driver/list-queue.js';
 import { forgetRefused } from './refused-packets.js';
 import { LATEST_FIRST, type PacketQuery, type PlaceInOrder } from './store/query.js';
 import { countPackets, findFirstPacket, findNamedPacket, findNamedPackets, readPackets } from './store/reader.js';
-import { removePacketsWhere } from './store/removal.js';
+import { removePacketsOf } from './store/removal.js';
 import { findRemovedPlace } from './store/removed-places.js';
 
 /** The orders that the index of an object's packets provides. */
@@ -79,5 +79,5 @@ async function findPlaceOf(database: Database, objectId: string, packetId: strin
 /** Removes all packets of an object that was removed, and why others were refused. */
 export async function removePackets(database: Database, objectId: string): Promise<void> {
   await forgetRefused(database, objectId);
-  await removePacketsWhere(database, { objectId });
+  await removePacketsOf(database, { objectId, which: 'all' });
 }

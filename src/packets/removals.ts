@@ -12,7 +12,7 @@ import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
 import type { PacketQuery } from './store/query.js';
 import { countPackets, findStampRange, type StampRange } from './store/reader.js';
-import { removePacketsWhere } from './store/removal.js';
+import { removePacketsOf } from './store/removal.js';
 
 /** The packets of an object between two times, both included, that arrived until `stampUs`, or are in `ahead`. */
 export interface PacketInterval {
@@ -178,9 +178,9 @@ async function work({ database, onRemoved }: RemovalOptions, stored: Stored, sig
   const { _id, object, fromMs, toMs, stampUs, ahead, by } = stored;
   const removal = { _id, objectId: object.toHexString(), fromMs, toMs, stampUs, ahead, by };
   const timeSlice = AbortSignal.any([signal, AbortSignal.timeout(LIMITS.removalTurnMs)]);
-  const removed = await removePacketsWhere(database, {
+  const removed = await removePacketsOf(database, {
     objectId: removal.objectId,
-    ...toRanges(removal),
+    which: toRanges(removal),
     signal: timeSlice,
     keepsPlaces: true,
   });

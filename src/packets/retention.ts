@@ -11,7 +11,7 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
 import { findKept } from './latest.js';
-import { type OldestPacket, readOldest, removePacketsWhere } from './store/removal.js';
+import { type OldestPacket, readOldest, removePacketsOf } from './store/removal.js';
 
 export interface SweeperOptions {
   readonly database: Database;
@@ -84,7 +84,7 @@ export function createSweeper({ database, retentionDays, now }: Omit<SweeperOpti
       }
       for (const [id, sinceMs] of missingNow) {
         if (now() - sinceMs < LIMITS.orphanGraceMs || signal.aborted) continue;
-        swept.orphaned += await removePacketsWhere(database, { objectId: id, signal });
+        swept.orphaned += await removePacketsOf(database, { objectId: id, which: 'all', signal });
       }
       if (!signal.aborted) missing = missingNow;
       return swept;
@@ -106,7 +106,11 @@ async function findRetentions({ db }: Database): Promise<Map<string, number>> {
 /** The models of the existing objects. */
 async function modelsOf({ db }: Database, packets: readonly OldestPacket[]): Promise<Map<string, string>> {
   const these = { _id: { $in: packets.map(({ _id }) => _id) } };
-  const options = { projection: { model: 1 }, readConcern: { level: 'majority' }, batchSize: packets.length } as const;
+  const options = {
+    projection: { model: 1 },
+    readConcern: { level: 'majority' },
+    batchSize: packets.length + 1,
+  } as const;
   const found = await mapDriverErrors(() => db.collection('objects').find(these, options).toArray());
   return new Map(found.map(({ _id, model }) => [String(_id), String(model)]));
 }
@@ -121,8 +125,8 @@ async function removeOld(database: Database, old: readonly Old[], signal: AbortS
     const keys = kept.get(String(_id)) ?? [];
     // Only the packets to keep are left.
     if (keys.every((key) => key.toString('hex') === oldest.toString('hex'))) continue;
-    const removal = { objectId: String(_id), time: { below: beforeMs }, exceptKeys: keys };
-    removed += await removePacketsWhere(database, { ...removal, signal });
+    const which = { time: { below: beforeMs }, exceptKeys: keys };
+    removed += await removePacketsOf(database, { objectId: String(_id), which, signal });
   }
   return removed;
 }

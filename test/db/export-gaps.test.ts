@@ -5,7 +5,7 @@ import { LIMITS } from '../../src/core/limits.js';
 import { type ExportPiece, type ExportSelection, exportPackets } from '../../src/history/exports/export.js';
 import { createEncoder } from '../../src/history/exports/formats.js';
 import type { ExportFormat } from '../../src/packets/export-format.js';
-import { removePacketsWhere } from '../../src/packets/store/removal.js';
+import { removePacketsOf } from '../../src/packets/store/removal.js';
 import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 import type { Database } from '../../src/platform/mongo/driver/client.js';
 import { connectDatabase } from '../../src/platform/mongo/schema/connect.js';
@@ -64,7 +64,7 @@ async function exportWhile(
 }
 
 const between = (from: number, to: number) => (objectId: string) =>
-  removePacketsWhere(database, { objectId, time: { from, to } });
+  removePacketsOf(database, { objectId, which: { time: { from, to } } });
 
 test.each<[string, Partial<ExportSelection>, (objectId: string) => Promise<unknown>]>([
   ['packets that it has not read', {}, between(BATCH + 5, BATCH + 6)],

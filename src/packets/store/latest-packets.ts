@@ -125,11 +125,11 @@ function lookBack(
   const upTo = boundMs === null ? {} : { time: { $lte: boundMs } };
   const latestFirst: Document[] = [{ $sort: { time: -1, _ts: -1 } }, ...search];
   const cursor = { batchSize: objectIds.length + 1 };
-  const [first, ...others] = objectIds.map((id) => new ObjectId(id));
+  const ids = objectIds.map((id) => new ObjectId(id));
   // For one object, this pipeline costs the database half as much.
-  if (others.length === 0) {
-    const wrap = { $replaceWith: { _id: first, [FOUND]: '$$ROOT' } };
-    const pipeline = [{ $match: { _oid: first, ...upTo } }, ...latestFirst, wrap, ...then];
+  if (ids.length === 1) {
+    const wrap = { $replaceWith: { _id: ids[0], [FOUND]: '$$ROOT' } };
+    const pipeline = [{ $match: { _oid: ids[0], ...upTo } }, ...latestFirst, wrap, ...then];
     return { aggregate: PACKETS, pipeline, cursor };
   }
   const pipeline = boundMs === null ? latestFirst : [{ $match: upTo }, ...latestFirst];
@@ -137,7 +137,7 @@ function lookBack(
   return {
     aggregate: OBJECTS,
     pipeline: [
-      { $match: { _id: { $in: [first, ...others] } } },
+      { $match: { _id: { $in: ids } } },
       { $project: { _id: 1 } },
       { $lookup: lookUp },
       { $unwind: `$${FOUND}` },

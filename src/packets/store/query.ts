@@ -86,6 +86,13 @@ export function toFilter(
   return { $and: conditions };
 }
 
+/** The same where a query without bounds would be a mistake; throws for one. */
+export function toBoundedFilter(query: PacketQuery): Filter<Document> {
+  const filter = toFilter(query);
+  if (filter.$and?.length === 1) throw new Error('the query of packets has no bounds but its objects');
+  return filter;
+}
+
 export const toProjection = (fields: readonly string[]): Document =>
   Object.fromEntries(distinctPaths(['_id', ...fields]).map((path) => [path, 1]));
 
@@ -97,8 +104,8 @@ function toSort(sort: NonNullable<Page['sort']> | null): Document {
 }
 
 function toOperand(objectIds: readonly string[]): unknown {
-  const [first, ...others] = objectIds.map((id) => new ObjectId(id));
-  return others.length === 0 && first !== undefined ? first : { $in: [first, ...others] };
+  const ids = objectIds.map((id) => new ObjectId(id));
+  return ids.length === 1 ? ids[0] : { $in: ids };
 }
 
 /** No condition where nothing bounds the field. */
@@ -112,6 +119,8 @@ function within(field: string, { from, above, to, below }: Range): Filter<Docume
 }
 
 function withinAny(field: string, ranges: readonly Range[]): Filter<Document>[] {
+  // Within none of none.
+  if (ranges.length === 0) return [{ [field]: { $in: [] } }];
   const bounded = ranges.map((range) => within(field, range));
   // One of them has no bounds.
   if (bounded.some((conditions) => conditions.length === 0)) return [];
@@ -144,11 +153,19 @@ export interface PacketName {
   readonly packetId: string;
 }
 
-/** The filter that finds packets by their names. */
-export function toNamedFilter(names: readonly PacketName[]): Filter<Document> {
+/** The command that finds packets by their names. `fields` are those of each packet, beside `_id`; null for all. */
+export function toNamedFind(names: readonly PacketName[], fields: PacketReading['fields']): Document {
   const objectIds = new Set(names.map(({ objectId }) => objectId));
-  // The object tells the shard.
-  return { _id: { $in: names.map(keyOf) }, _oid: toOperand([...objectIds]) };
+  return {
+    find: PACKETS,
+    // The object tells the shard.
+    filter: { _id: { $in: names.map(keyOf) }, _oid: toOperand([...objectIds]) },
+    // Otherwise, the database may scan all packets of the object.
+    hint: { _id: 1 },
+    // One more than there can be: after a full batch the cursor would stay open.
+    batchSize: names.length + 1,
+    ...(fields !== null && { projection: toProjection(fields) }),
+  };
 }
 
 /** A packet's `_id` as it is stored. */

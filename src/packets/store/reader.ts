@@ -2,8 +2,7 @@
  * Reads packets, for all that shows, sums up, exports or judges them. Who asks names objects, times and an order, and gets packets as
  * BSON. docs/architecture.md lists the readers.
  */
-import { type Document, MongoServerError } from 'mongodb';
-import { LIMITS } from '../../core/limits.js';
+import { MongoServerError } from 'mongodb';
 import type { DocumentBatch } from '../../platform/mongo/bson/document-batch.js';
 import { type BatchOptions, rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import { countMatching, readFirst } from '../../platform/mongo/bson/raw-cursor.js';
@@ -16,8 +15,7 @@ import {
   type PacketReading,
   toFilter,
   toFind,
-  toNamedFilter,
-  toProjection,
+  toNamedFind,
 } from './query.js';
 
 /** All packets of the query, batch by batch. */
@@ -73,25 +71,21 @@ export async function findStampRange(
   return found === undefined ? null : { fromUs: found.fromUs, toUs: found.toUs };
 }
 
-/** The fields of a packet, beside `_id`; null for all. */
-type Fields = readonly string[] | null;
-
-/** The packet of this name. */
-export const findNamedPacket = (database: Database, name: PacketName, fields: Fields): Promise<Buffer | null> =>
-  readFirst(database, { find: PACKETS, filter: toNamedFilter([name]), ...projected(fields) });
+/** The packet of this name; `fields` as in a reading. */
+export const findNamedPacket = (
+  database: Database,
+  name: PacketName,
+  fields: PacketReading['fields'],
+): Promise<Buffer | null> => readFirst(database, toNamedFind([name], fields));
 
 /** Those packets of these names that are stored; with `isCommitted`, those that no election undoes. */
 export async function findNamedPackets(
-  { db }: Database,
+  database: Database,
   names: readonly PacketName[],
-  { fields, isCommitted = false }: { fields: Fields; isCommitted?: boolean },
+  { fields, isCommitted = false }: { fields: PacketReading['fields']; isCommitted?: boolean },
 ): Promise<Buffer[]> {
-  // Without the hint, the database may scan all packets of the object.
-  const bounds = { hint: { _id: 1 }, batchSize: names.length, maxTimeMS: LIMITS.databaseOperationMs };
-  const options = { raw: true, ...bounds, ...projected(fields), ...(isCommitted && COMMITTED_READ) };
-  const find = () => db.collection(PACKETS).find(toNamedFilter(names), options).toArray();
-  return (await mapDriverErrors(find)) as unknown as Buffer[];
+  const command = { ...toNamedFind(names, fields), ...(isCommitted && COMMITTED_READ) };
+  const found: Buffer[] = [];
+  for await (const { documents } of rawBatches(database, command)) found.push(...documents);
+  return found;
 }
-
-const projected = (fields: Fields): { projection?: Document } =>
-  fields === null ? {} : { projection: toProjection(fields) };

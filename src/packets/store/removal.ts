@@ -5,12 +5,13 @@ import { clock } from '../../platform/clock.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
 import { markRemoval } from '../removal-marks.js';
-import { PACKETS, type PacketQuery, toFilter } from './query.js';
+import { PACKETS, type PacketQuery, toBoundedFilter, toFilter } from './query.js';
 import { keepPlaces } from './removed-places.js';
 
-/** The packets of an object to remove; all by default. */
-export interface PacketRemoval extends Pick<PacketQuery, 'time' | 'stamps' | 'exceptKeys'> {
+export interface PacketRemoval {
   readonly objectId: string;
+  /** Which of its packets: all only where that is said, so that bounds that are missing by mistake remove nothing. */
+  readonly which: 'all' | Pick<PacketQuery, 'time' | 'stamps' | 'exceptKeys'>;
   /** Ends the removal early. */
   readonly signal?: AbortSignal;
   /** Whether clients can still continue after the removed packets. */
@@ -20,13 +21,14 @@ export interface PacketRemoval extends Pick<PacketQuery, 'time' | 'stamps' | 'ex
 /**
  * Removes packets in short steps, with pauses as long as the steps, to keep the load on the database low. Returns their number.
  */
-export async function removePacketsWhere(
+export async function removePacketsOf(
   database: Database,
-  { objectId, signal, keepsPlaces = false, ...which }: PacketRemoval,
+  { objectId, which, signal, keepsPlaces = false }: PacketRemoval,
 ): Promise<number> {
   const packets = database.db.collection(PACKETS);
   const options = { projection: { time: 1 }, limit: LIMITS.packetsPerRemoval };
-  const found = toFilter({ objectIds: [objectId], ...which });
+  const found =
+    which === 'all' ? toFilter({ objectIds: [objectId] }) : toBoundedFilter({ objectIds: [objectId], ...which });
   for (let removed = 0; ; ) {
     const startMs = clock.steadyMs();
     const some = await mapDriverErrors(() => packets.find(found, options).toArray());
