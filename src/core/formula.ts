@@ -3,6 +3,7 @@ import { isObject, type Json, type JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { type DataType, isDataType, toType } from './model.js';
 import { type Formula, parseFormula } from './rule/expression.js';
+import { Steps } from './rule/metering.js';
 
 export interface Formulas {
   /** Adds what is calculated to the parameters of a packet; `fail` is told of what has no result, which is null then. */
@@ -41,7 +42,8 @@ export function parseFormulas(data: unknown, report: Report): Formulas | null {
   if (kept.length === 0) return null;
   return {
     calculate(parameters, fail) {
-      for (const one of kept) calculate(one, parameters, fail);
+      const steps = new Steps();
+      for (const one of kept) calculate(one, { parameters, steps, fail });
     },
   };
 }
@@ -117,17 +119,21 @@ function order(compiled: readonly Compiled[], report: Report): Compiled[] {
   return ordered;
 }
 
-function calculate(
-  { parameter, type, formula }: Compiled,
-  parameters: JsonObject,
-  fail: (parameter: string, reason: string) => void,
-): void {
+/** The formulas of one packet. */
+interface Calculation {
+  readonly parameters: JsonObject;
+  /** Of all of them. */
+  readonly steps: Steps;
+  readonly fail: (parameter: string, reason: string) => void;
+}
+
+function calculate({ parameter, type, formula }: Compiled, { parameters, steps, fail }: Calculation): void {
   const { params } = formula;
   // What a packet does not contain at all says nothing.
   if (params.length > 0 && !params.some((name) => Object.hasOwn(parameters, name))) return;
   let value: Json = null;
   try {
-    value = toResult(formula.calculate(parameters), type);
+    value = toResult(formula.calculate(parameters, steps), type);
   } catch (error) {
     // What is not known is not known of its result either.
     const isUnknown = params.some((name) => parameters[name] === null);

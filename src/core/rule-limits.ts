@@ -50,6 +50,17 @@ export const RULE_LIMITS = {
   expressionTextCharacters: 64,
   expressionPatternSize: 1_000,
   expressionPatterns: 10_000,
+  // The steps of an evaluation, or of all formulas of a packet: about 20 ns each. A character or an item is one; then, what a name, a
+  // value or an operator takes, a member of an object, an error, a time in a zone, a character that is parsed as JSON. How many
+  // characters of what is sought are compared in one. How deep the values are nested that operators and functions are given.
+  expressionSteps: 200_000,
+  expressionNodeSteps: 10,
+  expressionMemberSteps: 10,
+  expressionErrorSteps: 500,
+  expressionZoneSteps: 5_000,
+  expressionParsedSteps: 4,
+  expressionComparedCharacters: 16,
+  expressionNesting: 4,
 
   // Formulas of a model: how many, and their operations together. One of a macro or a pattern counts as many.
   modelFormulas: 50,

@@ -1,13 +1,13 @@
 /**
- * Expressions in CEL (https://cel.dev): the only file that knows the library. Their cost is bounded: size and depth, no macro within
- * another, patterns of RE2 with a budget of steps, and macros only over packets of few values. Pure.
+ * Expressions in CEL (https://cel.dev). Only this file and `metering.ts` know the library. Their cost is bounded: size and depth, no
+ * macro within another, macros only over packets of few values, patterns of RE2, and a budget of steps for all that they do. Pure.
  */
 import { type ASTNode, Environment, ParseError } from '@marcbachmann/cel-js';
 import { badRequest } from '../errors.js';
 import type { Json, JsonObject } from '../json.js';
 import { LIMITS } from '../limits.js';
 import { compilePattern, type Pattern, patternSize } from '../schema/pattern.js';
-import { StepBudget } from '../schema/step-budget.js';
+import { METER, meter, Steps, withSteps } from './metering.js';
 
 /** What an expression can read. */
 export interface ExpressionInput {
@@ -46,15 +46,7 @@ function patternOf(source: string): Pattern {
   return made;
 }
 
-/** Only so many steps in all patterns of an evaluation: beyond them, the expression has no result. */
-let steps = newSteps();
-
-function newSteps(): StepBudget {
-  let asked = 0;
-  return new StepBudget(() => (asked++ === 0 ? 0 : Number.POSITIVE_INFINITY));
-}
-
-const matches = (text: string, source: string): boolean => patternOf(source).test(text, steps);
+const matches = (text: string, source: string): boolean => patternOf(source).test(text, METER);
 
 const ENVIRONMENT = createEnvironment();
 
@@ -99,32 +91,38 @@ export function parseExpression(given: unknown, place: string): Expression {
   const fail = (reason: string, at: number): never => {
     throw badRequest(`${place}: ${lineAndColumn(given, at)}: ${reason}`);
   };
-  const run = compileText(given, fail);
+  const program = compileText(given, fail);
+  const { run } = program;
   const { type = 'dyn' } = run.check();
   if (type !== 'bool' && type !== 'dyn') fail(`expected a condition, which is true or false; this is ${type}`, 0);
   const nodes = nodesIn(run.ast);
   const params = new Set(nodes.flatMap((node) => memberOf(node, 'p')));
-  const hasMacro = nodes.some(isMacro);
   const reads = (name: string): boolean => nodes.some(({ op, args }) => op === 'id' && args === name);
   return {
     text: given,
     params: [...params],
     readsLast: reads('last'),
     readsObject: reads('object'),
-    evaluate: (input) => evaluate(run, input, { hasMacro, text: textCostOf(nodes) }),
+    evaluate: (input) => evaluate(program, input),
   };
 }
 
 type Fail = (reason: string, at: number) => never;
-type Program = ReturnType<Environment['parse']>;
+interface Program {
+  readonly run: ReturnType<Environment['parse']>;
+  /** The steps that it takes at least. */
+  readonly steps: number;
+  readonly hasMacro: boolean;
+}
 
 function compileText(text: string, fail: Fail): Program {
   try {
     const ast = ENVIRONMENT.parse(text).ast;
     checkNodes(ast, fail);
-    const program = ENVIRONMENT.parse(withRe2(text, ast, fail));
-    const { valid, error } = program.check();
-    return valid ? program : fail(error?.summary ?? 'not valid', error?.range?.start ?? 0);
+    const run = ENVIRONMENT.parse(withRe2(text, ast, fail));
+    const { valid, error } = run.check();
+    if (!valid) return fail(error?.summary ?? 'not valid', error?.range?.start ?? 0);
+    return { run, steps: meter(run.ast), hasMacro: nodesIn(ast).some(isMacro) };
   } catch (error) {
     if (error instanceof ParseError) return fail(error.summary, error.range?.start ?? 0);
     throw error;
@@ -136,42 +134,9 @@ const lineAndColumn = (text: string, at: number): string => {
   return `line ${before.length}, column ${(before.at(-1) as string).length + 1}`;
 };
 
-/** What functions of texts cost. */
-interface TextCost {
-  readonly functions: number;
-  /** How many times as long as the longest text a text may become by being put together. */
-  readonly growth: number;
-  /** How often texts are joined by a text that is not written in the expression. */
-  readonly joins: number;
-  /** The longest text that is written in it. */
-  readonly written: number;
-}
-
-function textCostOf(nodes: readonly ASTNode[]): TextCost {
-  const cost = { functions: 0, growth: 1, joins: 0, written: 0 };
-  for (const node of nodes) {
-    const { op, args } = node;
-    if (op === 'value' && typeof args === 'string') cost.written = Math.max(cost.written, args.length);
-    if (op === '+') cost.growth++;
-    if ((op !== 'call' && op !== 'rcall') || isMacro(node) || isMatches(node)) continue;
-    cost.functions++;
-    const [name, , given] = args as unknown as [string, unknown, readonly ASTNode[] | undefined];
-    const separator = name === 'join' ? given?.[0] : undefined;
-    if (separator === undefined) continue;
-    if (separator.op === 'value') cost.growth *= 1 + String(separator.args).length;
-    else cost.joins++;
-  }
-  return cost;
-}
-
-interface Cost {
-  readonly hasMacro: boolean;
-  readonly text: TextCost;
-}
-
-function evaluate(run: Program, input: ExpressionInput, cost: Cost): boolean | null {
+function evaluate(program: Program, input: ExpressionInput): boolean | null {
   try {
-    const result = calculate(run, input, cost);
+    const result = calculate(program, input, new Steps());
     return typeof result === 'boolean' ? result : null;
   } catch {
     return null;
@@ -179,12 +144,9 @@ function evaluate(run: Program, input: ExpressionInput, cost: Cost): boolean | n
 }
 
 /** Throws where it has no result. */
-function calculate(run: Program, input: ExpressionInput, { hasMacro, text }: Cost): unknown {
-  const values = hasMacro ? countValues(input.p) + countValues(input.last) + countValues(input.object) : 1;
-  if (hasMacro && values > LIMITS.expressionValues) throw new Error('the packet has too many values for a macro');
-  steps = newSteps();
-  if (text.functions > 0) steps.spend(values * stepsOf(text, input));
-  return run({ ...input });
+function calculate({ run, steps: least, hasMacro }: Program, input: ExpressionInput, steps: Steps): unknown {
+  if (hasMacro) checkValues(input);
+  return withSteps(steps, least, () => run({ ...input }));
 }
 
 /** An expression with a value, which is calculated of a packet alone. */
@@ -193,55 +155,36 @@ export interface Formula {
   readonly params: readonly string[];
   /** About how many operations it takes. */
   readonly cost: number;
-  /** Throws where it has no result. */
-  calculate(p: JsonObject): unknown;
+  /** Throws where it has no result. `steps`: those of all formulas of the packet. */
+  calculate(p: JsonObject, steps: Steps): unknown;
 }
 
 /** `fail` is told the line and the column. */
 export function parseFormula(given: string, fail: (reason: string) => never): Formula {
   if (given.length > LIMITS.expressionCharacters) return fail(`at most ${LIMITS.expressionCharacters} characters`);
   const failAt: Fail = (reason, at) => fail(`${lineAndColumn(given, at)}: ${reason}`);
-  const run = compileText(given, failAt);
-  const nodes = nodesIn(run.ast);
+  const program = compileText(given, failAt);
+  const nodes = nodesIn(program.run.ast);
   const other = nodes.find(({ op, args }) => op === 'id' && (args === 'last' || args === 'object'));
   if (other !== undefined) return failAt('a formula reads only p, the packet', other.range.start);
-  const cost: Cost = { hasMacro: nodes.some(isMacro), text: textCostOf(nodes) };
-  const isLong = cost.hasMacro || nodes.some(isMatches);
+  const isLong = program.hasMacro || nodes.some(isMatches);
   return {
     params: [...new Set(nodes.flatMap((node) => memberOf(node, 'p')))],
     cost: nodes.length * (isLong ? LIMITS.formulaLongCost : 1),
-    calculate: (p) => calculate(run, { p, last: {}, object: {} }, cost),
+    calculate: (p, steps) => calculate(program, { p, last: {}, object: {} }, steps),
   };
 }
 
-/** A step for each character that a function may read. */
-function stepsOf({ functions, growth, joins, written }: TextCost, { p, last, object }: ExpressionInput): number {
-  const texts = [p, last, object].map(measureTexts);
-  const longest = Math.max(written, ...texts.map((one) => one.longest));
-  const total = texts.reduce((sum, one) => sum + one.total, 1 + written);
-  return functions * growth * (joins === 0 ? longest : total ** (joins + 1));
-}
-
-function measureTexts(value: Json): { longest: number; total: number } {
-  if (typeof value === 'string') return { longest: value.length, total: value.length };
-  const measured = { longest: 0, total: 0 };
-  if (typeof value !== 'object' || value === null) return measured;
-  for (const one of Array.isArray(value) ? value : Object.values(value)) {
-    const { longest, total } = measureTexts(one);
-    measured.longest = Math.max(measured.longest, longest);
-    // An item of a list counts, though its text may be empty.
-    measured.total += 1 + total;
-  }
-  return measured;
-}
-
-/** Long texts count as many values. */
-function countValues(value: Json): number {
-  if (typeof value === 'string') return 1 + value.length / LIMITS.expressionTextCharacters;
-  if (typeof value !== 'object' || value === null) return 1;
-  let count: number = 1;
-  for (const one of Array.isArray(value) ? value : Object.values(value)) count += countValues(one);
-  return count;
+/** Throws for too many values, where long texts count as many. Counts no further than needed. */
+function checkValues({ p, last, object }: ExpressionInput): void {
+  let values = 0;
+  const count = (value: Json): void => {
+    values += typeof value === 'string' ? 1 + value.length / LIMITS.expressionTextCharacters : 1;
+    if (values > LIMITS.expressionValues) throw new Error('the packet has too many values for a macro');
+    if (typeof value !== 'object' || value === null) return;
+    for (const one of Array.isArray(value) ? value : Object.values(value)) count(one);
+  };
+  for (const one of [p, last, object]) count(one);
 }
 
 const isNode = (value: unknown): value is ASTNode =>

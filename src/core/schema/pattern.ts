@@ -8,11 +8,13 @@
 import { RE2JS } from 're2js';
 import type { StepBudget } from './step-budget.js';
 
+type Budget = Pick<StepBudget, 'spend'>;
+
 export interface Pattern {
   /** Estimates the cost of compiling and keeping the pattern, roughly in instructions. */
   readonly size: number;
   /** Whether the text contains a match. */
-  test(text: string, budget: StepBudget): boolean;
+  test(text: string, budget: Budget): boolean;
 }
 
 /** The instructions of RE2. */
@@ -119,7 +121,7 @@ interface Matcher {
   readonly isConditional: boolean;
 }
 
-function find({ threads, isAnchored, isConditional }: Matcher, text: string, budget: StepBudget): boolean {
+function find({ threads, isAnchored, isConditional }: Matcher, text: string, budget: Budget): boolean {
   let [here, next] = threads;
   here.clear();
   let before = NONE;

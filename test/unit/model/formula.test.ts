@@ -67,6 +67,17 @@ test.each<[string, Argument, JsonObject]>([
   });
 });
 
+test('lets all formulas of a packet take only so many steps together', () => {
+  const size = (id: string): Argument => [id, 'size(p.text)', 'number'];
+  const text = 'a'.repeat(LIMITS.expressionSteps * 0.4);
+  const last: Argument = ['kmh', 'p.speed * 3.6'];
+  expect(calculate(modelOf(size('a'), size('b'), size('c'), last), { text, speed: 10 })).toEqual({
+    parameters: { text, speed: 10, a: text.length, b: text.length, c: null, kmh: null },
+    failed: ['c', 'kmh'],
+  });
+  expect(calculate(modelOf(size('a'), size('b'), last), { text, speed: 10 }).failed).toEqual([]);
+});
+
 describe('refusals', () => {
   const many = Array.from({ length: LIMITS.modelFormulas + 1 }, (_, index): Argument => [`x${index}`, 'p.a']);
   const long = Array.from({ length: 30 }, (_, index): Argument => [`x${index}`, `p.a${' + p.a'.repeat(60)}`]);
