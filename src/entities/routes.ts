@@ -111,9 +111,15 @@ async function createPlain(
 /** Parameters of bulk requests, and of removals of packets. */
 const SELECTING = /^(?:from|to|begin|end|search|where|where[._].*|dry[-_ ]?run)$/i;
 
+/** Whether it selects nothing: an empty field of a form, or `dryRun` switched off. */
+const isIdle = (name: string, value: unknown): boolean =>
+  name === 'dryRun'
+    ? value === 'false' || value === '0'
+    : /^(?:from|to|begin|end|search)$/.test(name) && typeof value === 'string' && value.trim() === '';
+
 /** Who names one entity and a selection means something else: ignoring the selection would change or remove the entity. */
 function refuseSelection({ query }: Request): void {
-  const name = Object.keys(query).find((one) => SELECTING.test(one));
+  const name = Object.keys(query).find((one) => SELECTING.test(one) && !isIdle(one, query[one]));
   if (name === undefined) return;
   throw badRequest(
     `${JSON.stringify(name.slice(0, 64))}: this request is about one entity, whole; nothing was changed`,

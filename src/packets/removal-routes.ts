@@ -52,7 +52,8 @@ export const removePacketsOf =
   };
 
 function parseRemovalInterval({ query }: Request): Pick<PacketInterval, 'fromMs' | 'toMs'> {
-  const unfit = Object.keys(query).find((name) => !KNOWN.test(name));
+  // The search of a form that was left empty restricts nothing.
+  const unfit = Object.keys(query).find((name) => !KNOWN.test(name) && !(name === 'search' && query.search === ''));
   if (unfit !== undefined) throw badRequest(`${unfit.slice(0, 64)}: packets are removed by from and to alone`);
   const { fromMs, toMs } = parseInterval(query);
   if (fromMs === null && toMs === null) throw badRequest('from, to: at least one of them is required');

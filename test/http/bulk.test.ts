@@ -140,6 +140,11 @@ test.each([
   'where.status=red',
   'where_status=red',
   'search=x',
+  'where.status=',
+  'dryRun=',
+  'dryrun=false',
+  'from=&from=2026-11-20',
+  'dryRun=false&dryRun=true',
 ])('refuses to change or remove one entity where a selection is meant: ?%s', async (query) => {
   const [id] = await createObjects(1, 'here');
   const { body: before } = await service.admin('GET', `objects/${id}`);
@@ -159,6 +164,17 @@ test.each([
   // Others are ignored.
   expect((await service.admin('DELETE', `objects/${id}?_=1&fromm=2&limit=5`)).status).toBe(200);
 });
+
+// A form sends its empty fields, too, and a client that always says `dryRun` says that it means it.
+test.each(['from=&to=&search=', 'begin=&end=', 'search=%20', 'dryRun=false', 'dryRun=0&from='])(
+  'changes and removes one entity where nothing is selected: ?%s',
+  async (query) => {
+    const [id] = await createObjects(1, 'here');
+    expect((await service.admin('PATCH', `objects/${id}?${query}`, { name: 'y' })).body).toMatchObject({ name: 'y' });
+    expect((await service.admin('DELETE', `objects/${id}?${query}`)).status).toBe(200);
+    expect((await service.admin('GET', `objects/${id}`)).status).toBe(404);
+  },
+);
 
 test('refuses an empty change, and stores that determine permissions', async () => {
   expect((await service.admin('PATCH', 'objects?search=x', {})).status).toBe(400);

@@ -158,6 +158,12 @@ test('records a removal once, even if the instance ends before it deletes the re
   ]);
 });
 
+test('ignores an empty field of a form', async () => {
+  const id = await createObject(1);
+  const { body } = await service.admin('DELETE', pathOf(id, 'from=1&to=&search=&dryRun=false'));
+  expect(body).toEqual({ success: true, status: 'queued' });
+});
+
 test.each([
   ['', 'from, to: at least one of them is required'],
   ['from=&to=', 'from, to: at least one of them is required'],
@@ -174,6 +180,7 @@ test.each([
   ['from=0&to=0001-01-01', expect.stringMatching(/^to: expected/)],
   ['from=2&to=1', 'from: is later than to'],
   ['from=1&where.speed=5', 'where.speed: packets are removed by from and to alone'],
+  ['from=1&search=x', 'search: packets are removed by from and to alone'],
   ['from=1&limit=5', 'limit: packets are removed by from and to alone'],
   ['from=1&dryrun=true', 'dryrun: is spelled dryRun'],
   ['from=1&dryRun=yes', 'dryRun: expected true or false'],
