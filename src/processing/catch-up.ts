@@ -32,7 +32,11 @@ export async function catchUp(parts: CatchUpParts): Promise<void> {
   const first = findPlanned(parts)[0];
   if (first === undefined) return;
   const history = await parts.openHistory(first);
-  if (history === null) return (await refill(parts)) ? join(parts) : catchUp(parts);
+  if (history === null) {
+    await refill(parts);
+    // In one turn: a change between the look and the joining would be planned by nobody.
+    return isWhereLive(parts) ? join(parts) : catchUp(parts);
+  }
   const turn = startTurnClock();
   for await (const { changes, upTo } of history) {
     turn.resume();
@@ -91,15 +95,16 @@ async function findLost({ openHistory }: CatchUpParts, planned: readonly string[
   return planned.at(-1) as string;
 }
 
-/**
- * Adds tasks made from data stored since the positions of those whose history is gone: they continue with what comes now. Whether all
- * are where the live feed is: the history may be gone up to there, where nothing has happened for long.
- */
-async function refill(parts: CatchUpParts): Promise<boolean> {
+/** Whether all are where the live feed is. The history may be gone up to there, where nothing has happened for long. */
+const isWhereLive = (parts: CatchUpParts): boolean =>
+  readBy(parts).every(({ planned }) => !isAfter(parts.livePosition(), planned));
+
+/** Adds tasks made from data stored since the positions of those whose history is gone: they continue with what comes now. */
+async function refill(parts: CatchUpParts): Promise<void> {
   const position = parts.livePosition();
   const planned = findPlanned(parts);
   const [first] = planned;
-  if (first === undefined) return false;
+  if (first === undefined) return;
   const lost = await findLost(parts, planned);
   const isMeant = (progress: Progress): boolean => progress.source === parts.reader && !isAfter(progress.planned, lost);
   const partitions = [...parts.holdings.values()]
@@ -115,11 +120,10 @@ async function refill(parts: CatchUpParts): Promise<boolean> {
       parts.addRefill(index, tasks, isMeant);
       parts.wake();
       await parts.waitForRoom();
-      if (!isNeeded(parts)) return false;
+      if (!isNeeded(parts)) return;
     }
   }
   for (const one of readBy(parts)) if (isMeant(one)) one.planned = position;
-  return readBy(parts).every(({ planned }) => !isAfter(parts.livePosition(), planned));
 }
 
 /** Waits a moment for tasks to be committed. */

@@ -112,3 +112,35 @@ test('fills a partition once where nothing has happened since the history was lo
   expect(holding.rest).toEqual({ source: LIVE_FEED, planned: positionOf(COUNT) });
   expect(queue).toMatchObject({ source: LIVE_FEED, planned: positionOf(COUNT) });
 });
+
+test('misses no change that comes in the moment in which a filled partition joins the live feed', async () => {
+  const { holding, parts } = createBehind();
+  let live = COUNT;
+  const missed: number[] = [];
+  // A change comes as soon as whoever looks lets something else run; the live feed plans it for those that have joined.
+  const change = (): void => {
+    live++;
+    if (holding.rest.source !== LIVE_FEED) missed.push(live);
+  };
+  let looks = 0;
+  const livePosition = (): string => {
+    // First where the filling begins, then whether it is over.
+    if (++looks === 2) queueMicrotask(change);
+    return positionOf(live);
+  };
+  async function* history(): AsyncGenerator<HistoryPage, never> {
+    for (;;) yield { changes: [{ position: positionOf(live) } as Change], upTo: positionOf(live) };
+  }
+  let opened = 0;
+  // The reader plans what the live feed has not planned for it.
+  const plan = async ({ position }: Change): Promise<void> => {
+    const at = missed.findIndex((n) => positionOf(n) === position);
+    if (at >= 0) missed.splice(at, 1);
+  };
+  const openHistory = async () => (opened++ === 0 ? null : history());
+  // It was filled before, and nothing is left to be read.
+  holding.rest.planned = positionOf(COUNT);
+  await catchUp({ ...parts, processors: [], openHistory, livePosition, plan });
+  expect(holding.rest.source).toBe(LIVE_FEED);
+  expect(missed).toEqual([]);
+});
