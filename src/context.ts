@@ -39,6 +39,7 @@ import { createCheckTurns, createFairness, createSubscriptionQueue } from './pla
 import { createClientFacts } from './platform/http/client-ip.js';
 import type { Entry } from './platform/http/server/entry.js';
 import { createHistory } from './platform/mongo/changes/history.js';
+import type { Watcher } from './platform/mongo/changes/watcher.js';
 import { connectListDatabase, type Database, type ServiceClock } from './platform/mongo/driver/client.js';
 import { poolStateOf } from './platform/mongo/driver/pool-stats.js';
 import { type Lifecycle, retryUntilAvailable } from './platform/ops/lifecycle.js';
@@ -81,11 +82,13 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const database = await findPrepared(deps, passwords, lifecycle.ending);
   const listDatabase = await findListDatabase(deps, lifecycle.ending);
   for (const { client } of [database, listDatabase]) lifecycle.onShutdown(() => client.close());
-  let isLive = (): boolean => false;
+  let watcher: Watcher | null = null;
+  const isLive = (): boolean => watcher?.isLive() ?? false;
+  const deliveredToMs = (): number => watcher?.deliveredToMs() ?? 0;
   const audit = createAudit({ database, log: log.child({ module: 'audit' }), now });
   lifecycle.onShutdown(() => audit.stop());
   const onFailedFormula = createFormulaReporter({ audit, log, now });
-  const caches = createCaches(database, { isLive: () => isLive(), checkTurns: createCheckTurns(), onFailedFormula });
+  const caches = createCaches(database, { isLive, checkTurns: createCheckTurns(), onFailedFormula });
   const { sessionLifetimeMs: lifetimeMs } = config.auth;
   const { basePath } = config.http;
   const { secrets } = deps;
@@ -94,17 +97,16 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const jobs = startJobs({ database, audit, retentionDays, log: (module) => log.child({ module }), now });
   lifecycle.onShutdown(() => jobs.stop());
   const facts = createClientFacts(config.http.trustProxy);
-  const feed = createLiveFeed(deps, { database, caches, identity, isLive: () => isLive() });
+  const feed = createLiveFeed(deps, { database, caches, identity, isLive });
   const commandWaiters = createCommandWaiters();
   const downlinks = createOwnDownlinks(deps, database);
-  const noteCommandAddress = downlinks.note;
-  const watched = { database, caches, identity, audit, isLive: () => isLive() };
-  const devices = await createDeviceServices({ ...deps, ...watched, noteCommandAddress });
+  const watched = { database, caches, identity, audit, isLive };
+  const devices = await createDeviceServices({ ...deps, ...watched, noteCommandAddress: downlinks.note });
   const { gateway } = devices;
   lifecycle.onShutdown(() => devices.refusedPackets.stop());
   lifecycle.onShutdown(() => devices.refusedPayloads.stop());
   const onOutcome = ops.metrics.webhookEnded;
-  const workers = createWorkers({ ...deps, database, caches, audit, onOutcome, isLive: () => isLive() });
+  const workers = createWorkers({ ...deps, database, caches, audit, onOutcome, deliveredToMs });
   const settings = createSettings({ database, signal: lifecycle.ending, log: log.child({ module: 'settings' }) });
   const shared = { ...deps, ...jobs, database, caches, settings };
   const opened = { ...shared, commandWaiters, feed, gateway, downlinks, workers, ending: lifecycle.ending };
@@ -112,8 +114,7 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const { listen } = feed;
   const open = { ...facts, listen, identify: identity.identify, corsOrigins: config.http.corsOrigins };
   const sockets = createSocketServer(entry.server, { ...open, log: log.child({ module: 'live' }) });
-  const watcher = await startWatching(opened, lifecycle);
-  isLive = watcher.isLive;
+  watcher = await startWatching(opened, lifecycle);
   const healthChecks = {
     ping: () => database.db.command({ ping: 1 }),
     isLive,

@@ -28,7 +28,7 @@ export interface WorkerParts {
   readonly database: Database;
   readonly caches: Caches;
   readonly audit: Audit;
-  readonly isLive: () => boolean;
+  readonly deliveredToMs: AlarmsOptions['deliveredToMs'];
   readonly config: Pick<Config, 'webhookNetworks' | 'notifications'>;
   readonly onOutcome: (outcome: string, count: number, ms: number | null, delayMs?: number) => void;
   /** For the simulation: how requests to webhooks are sent instead. */
@@ -141,13 +141,13 @@ function statsOf(engine: Engine, webhooks: Webhooks): WorkerStats {
 }
 
 const createOwnAlarms = (
-  { database, caches, audit, log, isLive, now }: WorkerParts,
+  { database, caches, audit, log, deliveredToMs, now }: WorkerParts,
   offer: AlarmsOptions['offer'],
 ): Alarms =>
   createAlarms({
     database,
     now,
-    isLive,
+    deliveredToMs,
     offer,
     log: log.child({ module: 'alarms' }),
     models: caches.models,

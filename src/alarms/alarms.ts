@@ -14,7 +14,7 @@ import {
   schedule,
   takeDue,
 } from './partition-memory.js';
-import { type AlarmTask, createAlarmProcessor, scheduleAll, toOwnTask, toTicks } from './processor.js';
+import { type AlarmTask, createAlarmProcessor, type ObjectTask, scheduleAll, toOwnTask, toTicks } from './processor.js';
 import { findOutdated } from './reconcile.js';
 import { createRuleObjects, type RuleObjects } from './rule-objects.js';
 import { createRuleRegistry, type RuleRegistry, type RuleRegistryOptions } from './rule-registry.js';
@@ -23,8 +23,8 @@ import { loadStates } from './states.js';
 export interface AlarmsOptions extends RuleRegistryOptions {
   readonly models: ModelFinder;
   readonly onHeldBack: AlarmParts['onHeldBack'];
-  /** Whether changes arrive: only then it is known that nothing has come. */
-  readonly isLive: () => boolean;
+  /** Every change that was stored before has come: only up to then it is known that nothing else has. */
+  readonly deliveredToMs: () => number;
   /** Adds tasks of a partition; false where it takes none now. */
   readonly offer: (partition: number, tasks: readonly AlarmTask[]) => boolean;
   readonly now: () => number;
@@ -137,15 +137,15 @@ function offerRules({ offer }: State, index: number, memory: PartitionMemory): v
 }
 
 function run(state: State): void {
-  if (!state.isLive()) return;
+  const untilMs = Math.min(state.deliveredToMs(), state.now());
   for (const [index, memory] of state.memories) {
     if (!memory.isLoaded) {
       loaded(state, index).catch(() => undefined);
       continue;
     }
     offerRules(state, index, memory);
-    const due = takeDue(memory, state.now());
-    if (due.length > 0) void offerTicks(state, index, memory, due);
+    const objectIds = takeDue(memory, untilMs);
+    if (objectIds.length > 0) void offerTicks(state, memory, { index, objectIds, untilMs });
   }
   void reconcile(state);
 }
@@ -156,15 +156,15 @@ async function reconcile(state: State): Promise<void> {
   if (waiting.length === 0) return;
   const memories = new Map(waiting);
   for (const memory of memories.values()) memory.isReconciled = true;
-  const again = (memory: PartitionMemory | undefined): void => {
-    if (memory !== undefined) memory.isReconciled = false;
+  const again = (memory: PartitionMemory): void => {
+    memory.isReconciled = false;
   };
   try {
     for await (const { index, objectId, tenant } of findOutdated(state, memories)) {
       const memory = memories.get(index);
-      if (state.memories.get(index) !== memory) continue;
-      const isTaken = state.offer(index, [toOwnTask(index, tenant, objectId, { kind: 'object' })]);
-      if (!isTaken) again(memory);
+      if (memory === undefined || state.memories.get(index) !== memory) continue;
+      const task = toOwnTask(index, tenant, objectId, { kind: 'object' });
+      if (!offerOwn(state, memory, [task])) again(memory);
     }
   } catch (error) {
     state.log.warn({ err: error }, 'failed to compare alarms with objects and rules; retrying');
@@ -173,20 +173,28 @@ async function reconcile(state: State): Promise<void> {
 }
 
 async function offerTicks(
-  { objects, offer, now }: State,
-  index: number,
+  state: State,
   memory: PartitionMemory,
-  due: readonly string[],
+  { index, objectIds, untilMs }: { index: number; objectIds: readonly string[]; untilMs: number },
 ): Promise<void> {
-  const retry = (objectIds: readonly string[]): void => {
-    for (const objectId of objectIds) schedule(memory, objectId, now() + RETRY_MS);
+  const { objects, now } = state;
+  const retry = (failed: readonly string[]): void => {
+    for (const objectId of failed) schedule(memory, objectId, now() + RETRY_MS);
   };
   try {
-    await objects.read(due);
-    for (const tasks of toTicks(index, due, objects.tenantFor)) {
-      if (!offer(index, tasks)) retry(tasks.flatMap(({ objectId }) => objectId ?? []));
+    await objects.read(objectIds);
+    for (const tasks of toTicks(index, objectIds, { untilMs, tenantFor: objects.tenantFor })) {
+      if (!offerOwn(state, memory, tasks)) retry(tasks.map(({ objectId }) => objectId));
     }
   } catch {
-    retry(due);
+    retry(objectIds);
   }
+}
+
+/** Adds tasks of one partition and tenant that follow from no change. Packets that come after them wait for them. */
+function offerOwn({ offer }: State, memory: PartitionMemory, tasks: readonly ObjectTask[]): boolean {
+  const [first] = tasks;
+  if (first === undefined || !offer(first.partition, tasks)) return false;
+  for (const task of tasks) memory.waiting.set(task.objectId, task);
+  return true;
 }

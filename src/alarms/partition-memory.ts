@@ -18,7 +18,7 @@ export interface PartitionMemory {
   readonly states: Map<string, Map<string, HeldState>>;
   readonly objects: Map<string, ObjectMemory>;
   /** The last task of each object that waits. */
-  readonly waiting: Map<string, string>;
+  readonly waiting: Map<string, object>;
   /** The objects that have a state of each rule. */
   readonly objectsOf: Map<string, Set<string>>;
   /** Rules that have changed, whose states are not looked at yet. */
@@ -81,7 +81,7 @@ function dropFrom(all: Map<string, Items>, key: string, item: string): void {
   if (items?.size === 0) all.delete(key);
 }
 
-/** `dueMs` by the service's clock. A slot later: packets that came before have been read by then. */
+/** `dueMs` by the service's clock. A slot later: packets that came before have been stored by then. */
 export function schedule(memory: PartitionMemory, objectId: string, dueMs: number): void {
   const slot = Math.max(Math.ceil(dueMs / SLOT_MS) + 1, memory.takenSlot + 1);
   const same = memory.due.get(slot);

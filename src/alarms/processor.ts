@@ -29,7 +29,8 @@ const NO_TENANT = '';
 
 export type Work =
   | { readonly kind: 'packet'; readonly packet: JsonObject; readonly receivedMs: number }
-  | { readonly kind: 'tick' }
+  /** By the service's clock: time alone passes up to then. */
+  | { readonly kind: 'tick'; readonly untilMs: number }
   | { readonly kind: 'cleared'; readonly ruleId: string; readonly alarmId: string }
   | { readonly kind: 'object' }
   | { readonly kind: 'rule'; readonly ruleId: string };
@@ -37,9 +38,11 @@ export type Work =
 export interface AlarmTask extends Task {
   /** Null for work on a whole partition. */
   readonly objectId: string | null;
-  /** By which the task is known as the last one of its object that waits. */
-  readonly mark: string;
   readonly work: Work;
+}
+
+export interface ObjectTask extends AlarmTask {
+  readonly objectId: string;
 }
 
 export interface AlarmProcessorOptions extends RoundParts {
@@ -76,7 +79,13 @@ const toTask = (
   { position, bytes }: Pick<Change, 'position' | 'bytes'>,
   object: Pick<RuleObject, 'id' | 'tenant'>,
   work: Work,
-): AlarmTask => ({ partition, tenant: object.tenant, position, mark: position, bytes, objectId: object.id, work });
+): ObjectTask => ({ partition, tenant: object.tenant, position, bytes, objectId: object.id, work });
+
+/** Packets of the object that come after it wait for it. */
+function toWaiting(memory: PartitionMemory | undefined, task: ObjectTask): ObjectTask {
+  memory?.waiting.set(task.objectId, task);
+  return task;
+}
 
 function planPacket(options: AlarmProcessorOptions, change: Change, isWanted: IsWanted): Planned {
   const objectId = change.objectId as string;
@@ -112,9 +121,8 @@ function planFor(
   const memory = memories.get(partition);
   const mayBeDone = !isPending && memory?.isLoaded === true && !memory.waiting.has(object.id);
   if (mayBeDone && isUneventful(memory, object, packet)) return NO_TASKS;
-  memory?.waiting.set(object.id, change.position);
   const work: Work = { kind: 'packet', packet, receivedMs: Number(packet._ts) / 1_000 };
-  return [toTask(partition, change, object, work)];
+  return [toWaiting(memory, toTask(partition, change, object, work))];
 }
 
 /** Whether a packet changes no state, as far as another instance would have to know: then it is remembered, and done. */
@@ -162,9 +170,7 @@ function planCleared(options: AlarmProcessorOptions, change: Change, isWanted: I
   return withObject(options, objectId, (partition, object) => {
     const { tenant } = object ?? { tenant: NO_TENANT };
     if (!isWanted(partition, tenant)) return NO_TASKS;
-    // Packets that come after it wait for it.
-    options.memories.get(partition)?.waiting.set(objectId, change.position);
-    return [toTask(partition, change, { id: objectId, tenant }, work)];
+    return [toWaiting(options.memories.get(partition), toTask(partition, change, { id: objectId, tenant }, work))];
   });
 }
 
@@ -173,7 +179,7 @@ function planObject(
   change: Change,
   isWanted: IsWanted,
 ): readonly AlarmTask[] {
-  const { id, position, accessFields, accessFieldsBefore } = change;
+  const { id, accessFields, accessFieldsBefore } = change;
   const partition = partitionOf(id, LIMITS.partitions);
   const fields = accessFields ?? accessFieldsBefore;
   const tenant = fields === null ? NO_TENANT : tenantOf(fields);
@@ -181,8 +187,7 @@ function planObject(
   const memory = memories.get(partition);
   const hasStates = memory === undefined || !memory.isLoaded || memory.states.has(id) || memory.waiting.has(id);
   if (!hasStates && !registry.hasSilent()) return NO_TASKS;
-  memory?.waiting.set(id, position);
-  return [toTask(partition, change, { id, tenant }, { kind: 'object' })];
+  return [toWaiting(memory, toTask(partition, change, { id, tenant }, { kind: 'object' }))];
 }
 
 async function prepare(
@@ -200,14 +205,15 @@ async function prepare(
       if (!(await round.changeRule(work.ruleId))) unfinished.push(task);
     } else if (objectId === null) continue;
     else if (work.kind === 'packet') await round.readPacket(objectId, work.packet, work.receivedMs);
-    else if (work.kind === 'tick') await round.tick(objectId);
+    else if (work.kind === 'tick') await round.tick(objectId, work.untilMs);
     else if (work.kind === 'cleared') await round.forgetAlarm(objectId, work.ruleId, work.alarmId);
     else await round.changeObject(objectId);
   }
   const committed = (): void => {
     round.keep();
-    for (const { objectId, mark } of tasks) {
-      if (objectId !== null && memory.waiting.get(objectId) === mark) memory.waiting.delete(objectId);
+    for (const task of tasks) {
+      const { objectId } = task;
+      if (objectId !== null && memory.waiting.get(objectId) === task) memory.waiting.delete(objectId);
     }
     for (const { work, tenant } of unfinished) {
       if (work.kind === 'rule') memory.changedRules.set(work.ruleId, tenant);
@@ -230,11 +236,11 @@ async function waitForRules({ registry, objects }: AlarmProcessorOptions, tasks:
 export function toTicks(
   partition: number,
   objectIds: readonly string[],
-  tenantFor: (objectId: string) => string | null,
-): Iterable<readonly AlarmTask[]> {
-  const byTenant = new Map<string, AlarmTask[]>();
+  { untilMs, tenantFor }: { untilMs: number; tenantFor: (objectId: string) => string | null },
+): Iterable<readonly ObjectTask[]> {
+  const byTenant = new Map<string, ObjectTask[]>();
   for (const objectId of objectIds) {
-    const task = toOwnTask(partition, tenantFor(objectId) ?? NO_TENANT, objectId, { kind: 'tick' });
+    const task = toOwnTask(partition, tenantFor(objectId) ?? NO_TENANT, objectId, { kind: 'tick', untilMs });
     const same = byTenant.get(task.tenant);
     if (same === undefined) byTenant.set(task.tenant, [task]);
     else same.push(task);
@@ -243,11 +249,10 @@ export function toTicks(
 }
 
 /** A task that follows from no change. */
-export const toOwnTask = (partition: number, tenant: string, objectId: string | null, work: Work): AlarmTask => ({
+export const toOwnTask = <Id extends string | null>(partition: number, tenant: string, objectId: Id, work: Work) => ({
   partition,
   tenant,
   position: null,
-  mark: '',
   bytes: 200,
   objectId,
   work,
@@ -282,10 +287,8 @@ async function* refill(
       yield packets.map(({ json, stampUs }) => {
         const packet = JSON.parse(json.toString()) as JsonObject;
         const work: Work = { kind: 'packet', packet, receivedMs: stampUs / 1_000 };
-        // What comes later waits for it.
-        const mark = `stored ${packet._id}`;
-        memories.get(partition)?.waiting.set(id, mark);
-        return { partition, tenant, position: null, mark, bytes: json.length, objectId: id, work };
+        const task = { partition, tenant, position: null, bytes: json.length, objectId: id, work };
+        return toWaiting(memories.get(partition), task);
       });
     }
   }

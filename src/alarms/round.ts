@@ -107,7 +107,8 @@ export function evaluatePacket(
 
 export interface Round {
   readPacket(objectId: string, packet: JsonObject, receivedMs: number): Promise<void>;
-  tick(objectId: string): Promise<void>;
+  /** Time alone passes up to an instant of the service's clock. */
+  tick(objectId: string, untilMs: number): Promise<void>;
   forgetAlarm(objectId: string, ruleId: string, alarmId: string): Promise<void>;
   changeObject(objectId: string): Promise<void>;
   /** False where it has more objects than are written together: it is to be called again then. */
@@ -136,7 +137,7 @@ export function createRound(parts: RoundParts, partition: number, held: Partitio
   };
   return {
     readPacket: (objectId, packet, receivedMs) => readOne(state, objectId, packet, receivedMs),
-    tick: (objectId) => tick(state, objectId),
+    tick: (objectId, untilMs) => tick(state, objectId, untilMs),
     forgetAlarm: async (objectId, ruleId, alarmId) => forgetAlarm(state, objectId, ruleId, alarmId),
     changeObject: (objectId) => changeObject(state, objectId),
     changeRule: (ruleId) => changeRule(state, ruleId),
@@ -218,7 +219,7 @@ async function apply(
   );
 }
 
-async function tick(state: State, objectId: string): Promise<void> {
+async function tick(state: State, objectId: string, untilMs: number): Promise<void> {
   const object = await state.objects.find(objectId);
   if (object === null) return;
   const known = state.memories.get(objectId) ?? state.held.objects.get(objectId);
@@ -227,18 +228,17 @@ async function tick(state: State, objectId: string): Promise<void> {
   for (const rule of object.set.rules) {
     const present = stateOf(state, objectId, rule.id);
     if (present === undefined || present.key !== rule.key) continue;
-    await passTime(state, { rule, object, memory }, heardSince(present.state, memory));
+    await passTime(state, { rule, object, memory }, heardSince(present.state, memory), untilMs);
     await escalate(state, { rule, object });
   }
 }
 
-async function passTime(state: State, evaluated: Evaluated, before: RuleState): Promise<void> {
+async function passTime(state: State, evaluated: Evaluated, before: RuleState, untilMs: number): Promise<void> {
   const { rule, object, memory } = evaluated;
   const dueMs = changesAt(rule, before, memory);
   if (dueMs === null) return;
-  const nowMs = state.now();
-  if (dueMs > nowMs) return schedule(state.held, object.id, dueMs);
-  const input: Input = { kind: 'tick', atMs: nowMs - memory.aheadMs };
+  if (dueMs > untilMs) return schedule(state.held, object.id, dueMs);
+  const input: Input = { kind: 'tick', atMs: untilMs - memory.aheadMs };
   const { state: after, effects } = step(partsOf(evaluated), before, input);
   const isActing = memory.aheadMs <= rule.compiled.settings.controlMs;
   const caused = effects.map((effect) => ({ effect, packetId: memory.packetId }));

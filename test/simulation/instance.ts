@@ -72,7 +72,7 @@ function createApplied() {
 
 /** `applied` is up to where the instance had taken changes in. */
 function createOwnWorkers(
-  parts: Pick<WorkerParts, 'database' | 'caches' | 'isLive' | 'log'>,
+  parts: Pick<WorkerParts, 'database' | 'caches' | 'deliveredToMs' | 'log'>,
   { receivers, note }: Outside,
   applied: () => string,
 ): Workers {
@@ -115,9 +115,9 @@ export async function startInstance(
   });
   const publish = async (change: Parameters<Feed['publish']>[0]): Promise<void> => void (await feed.publish(change));
   const applied = createApplied();
-  const isLive = (): boolean => watcher?.isLive() ?? false;
+  const deliveredToMs = (): number => watcher?.deliveredToMs() ?? 0;
   const workers =
-    outside === null ? null : createOwnWorkers({ database, caches, isLive, log }, outside, applied.before);
+    outside === null ? null : createOwnWorkers({ database, caches, deliveredToMs, log }, outside, applied.before);
   const consumers = workers === null ? [caches.apply, publish] : [caches.apply, publish, workers.apply];
   const consume = createChangeConsumers(consumers);
   const watching = {

@@ -10,6 +10,7 @@ import {
   Timestamp,
 } from 'mongodb';
 import { STORES } from '../../../core/stores.js';
+import { MIB } from '../../../core/units.js';
 import { cursorIn, readBatch } from '../bson/document-batch.js';
 import { documentAt, findField, findValue } from '../bson/reader.js';
 import { runRawCommand } from '../driver/raw-command.js';
@@ -86,7 +87,12 @@ export interface StreamBatch {
   readonly writtenMs: number | null;
   /** Whether the database closed the stream. */
   readonly ended: boolean;
+  /** Whether the reply was full: more may have been stored when it was asked for. */
+  readonly isFull: boolean;
 }
+
+/** A reply is full where the next change does not fit into it. Hardly a change is larger than half of it. */
+const FULL_REPLY_BYTES = 8 * MIB;
 
 /** Reads the next batch, waiting at most `waitMs` for changes. */
 export async function readStream(
@@ -106,6 +112,7 @@ export async function readStream(
     skipped: fragments.filter(({ fragment, of }) => fragment === of).length,
     writtenMs: writtenMsOf(memory, whole.at(-1)),
     ended: batch.cursorId === 0n,
+    isFull: events.length >= batchSize || memory.length >= FULL_REPLY_BYTES,
   };
 }
 

@@ -27,6 +27,8 @@ export interface WatcherOptions {
 export interface Watcher {
   /** Whether the stream delivers: the database answered within the last `watcherSilenceMs`. */
   isLive(): boolean;
+  /** By `now`: every change that was stored before is delivered. 0 before that is known. */
+  deliveredToMs(): number;
   stats(): WatcherStats;
   stop(): Promise<void>;
 }
@@ -55,6 +57,7 @@ interface State {
   /** The position of the stream: all changes up to it are delivered. */
   last: { readonly token: Document } | null;
   stream: Stream | null;
+  deliveredToMs: number;
   /** Whether changes between `last` and the stream were missed, and `onGap` was not called yet. */
   gap: boolean;
   /** Consecutive failures: all of them, and the permanent ones. */
@@ -70,6 +73,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     stopping: new AbortController(),
     last: null,
     stream: null,
+    deliveredToMs: 0,
     gap: false,
     failures: 0,
     faults: 0,
@@ -80,6 +84,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const running = run(options, state);
   return {
     isLive: () => state.stream !== null && options.now() - state.stats.lastReplyAtMs < LIMITS.watcherSilenceMs,
+    deliveredToMs: () => state.deliveredToMs,
     stats: () => ({ ...state.stats }),
     async stop() {
       state.stopping.abort();
@@ -133,6 +138,7 @@ const patienceMs = ({ failures }: State): number =>
   Math.min(LIMITS.watcherAnswerMaxMs, LIMITS.watcherAnswerMs * 2 ** Math.min(failures, 10));
 
 async function readNext(options: WatcherOptions, stream: Stream, state: State): Promise<void> {
+  const askedMs = options.now();
   const page = { waitMs: LIMITS.watcherWaitMs, batchSize: LIMITS.watcherPage };
   const batch = await withTimeout(() => readStream(stream, page), patienceMs(state));
   await options.onBatch?.(batch.changes);
@@ -141,6 +147,7 @@ async function readNext(options: WatcherOptions, stream: Stream, state: State): 
     state.last = change;
   }
   state.last = { token: batch.token };
+  if (!batch.isFull) state.deliveredToMs = askedMs;
   state.stats.lastReplyAtMs = options.now();
   if (batch.writtenMs !== null) state.stats.lagMs = Math.max(0, state.stats.lastReplyAtMs - batch.writtenMs);
   if (batch.skipped > 0) {
