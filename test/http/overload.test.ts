@@ -12,6 +12,15 @@ Object.assign(LIMITS, { loadWindowMs: WINDOW_MS });
 let service: TestService;
 afterEach(() => service?.stop());
 
+/** Sends packets of the object `car` in a body that announces no length. */
+const sendChunked = (token: string, parts: readonly string[]): Promise<Response> =>
+  fetch(`${service.url}/api/v1/objects/car/packets`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    body: ReadableStream.from(parts).pipeThrough(new TextEncoderStream()),
+    duplex: 'half',
+  } as RequestInit);
+
 describe('points of a caller', () => {
   beforeEach(async () => {
     // Ten points in ten seconds.
@@ -56,14 +65,19 @@ describe('points of a caller', () => {
     const size = Math.ceil(text.length / pieces);
     const parts = Array.from({ length: pieces }, (_part, at) => text.slice(at * size, (at + 1) * size));
     const token = await service.tokenOf('admin', 'correct horse battery');
-    const sent = await fetch(`${service.url}/api/v1/objects/car/packets`, {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-      body: ReadableStream.from(parts).pipeThrough(new TextEncoderStream()),
-      duplex: 'half',
-    } as RequestInit);
-    expect(sent.status).toBe(200);
+    expect((await sendChunked(token, parts)).status).toBe(200);
     // These few cost too little to be refused otherwise.
+    const answers: number[] = [];
+    for (let n = 0; n < 3; n++) answers.push((await service.as(token)('GET', 'objects/car')).status);
+    expect(answers).toContain(429);
+  });
+
+  test('count the first bytes of bodies that announce no length as well', async () => {
+    const { admin } = service;
+    entityOf(await admin('POST', 'objects', { id: 'car', name: 'Car' }));
+    const token = await service.tokenOf('admin', 'correct horse battery');
+    // Four points each, and all of a body may have come before anybody looks.
+    for (let n = 0; n < 2; n++) expect((await sendChunked(token, [`${' '.repeat(60_000)}{"n":1}`])).status).toBe(200);
     const answers: number[] = [];
     for (let n = 0; n < 3; n++) answers.push((await service.as(token)('GET', 'objects/car')).status);
     expect(answers).toContain(429);
@@ -114,6 +128,7 @@ describe('a process that is late with everything', () => {
     service = await startTestService({ env: { OVERLOAD_DELAY: '20', OPS_PORT: '0' } });
     const { admin } = service;
     entityOf(await admin('POST', 'objects', { id: 'car', name: 'Car' }));
+    const token = await service.tokenOf('admin', 'correct horse battery');
     const rest = keepBusy(WINDOW_MS / 2);
     try {
       await until(async () => (await askList()) === 503, 'lists are refused');
@@ -122,6 +137,7 @@ describe('a process that is late with everything', () => {
       expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
       const large = Array.from({ length: 30 }, () => ({ pad: 'x'.repeat(10_000) }));
       expectRefusal(await admin('POST', 'objects/car/packets', large), 503);
+      expect((await sendChunked(token, [JSON.stringify(large)])).status).toBe(503);
       for (const path of ['events?from=0', 'objects/car/events?to=2026-11-23', 'account/tokens', 'geofences']) {
         expectRefusal(await admin('GET', path), 503);
       }

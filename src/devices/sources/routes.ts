@@ -10,7 +10,7 @@ import { getChangeable } from '../../entities/write.js';
 import type { BodyDeps } from '../../platform/http/body.js';
 import { callerOf, scopeIn } from '../../platform/http/caller.js';
 import { ENTITY_KEY } from '../../platform/http/parameters.js';
-import type { RateLimitDeps } from '../../platform/http/rate-limit.js';
+import { consumeForRequest, mayBeBig, type RateLimitDeps } from '../../platform/http/rate-limit.js';
 import { sendArray, sendEntity, sendJson } from '../../platform/http/responses.js';
 import { defineRoute, type Parameter } from '../../platform/http/route.js';
 import { ANY_OBJECT, COUNT, every, named, SUCCESS, TIME } from '../../platform/http/schema.js';
@@ -66,11 +66,10 @@ const authenticateSource =
       await keyAttempts.failed(name, address);
       throw unauthorized();
     }
-    const bytes = Number(req.headers['content-length'] ?? 0) || 0;
-    if (bytes > LIMITS.bigBodyBytes && isOverloaded()) {
+    if (mayBeBig(req) && isOverloaded()) {
       throw unavailable('the service is overloaded; the request was not processed');
     }
-    await consume?.(source._id, 1 + Math.floor(bytes / LIMITS.pointBytes));
+    if (consume !== null) await consumeForRequest(req, res, (points) => consume(source._id, points));
     res.locals.source = source;
     next();
   };

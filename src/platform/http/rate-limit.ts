@@ -27,7 +27,7 @@ export function consumeForBytes(res: Response, bytes: number): void {
  */
 export function rateLimit({ isOverloaded, consume }: RateLimitDeps, findLimit: LimitFinder): RequestHandler {
   return async (req, res, next) => {
-    const isExpensive = isList(findLimit, req) || bodyBytes(req) > LIMITS.bigBodyBytes;
+    const isExpensive = isList(findLimit, req) || mayBeBig(req);
     if (isExpensive && isOverloaded()) throw unavailable('the service is overloaded; the request was not processed');
     if (consume === null) {
       next();
@@ -35,15 +35,9 @@ export function rateLimit({ isOverloaded, consume }: RateLimitDeps, findLimit: L
     }
     const { token, userId } = callerOf(res);
     const key = token?.id ?? userId;
-    await consume(key, 1 + pointsOf(bodyBytes(req)));
+    await consumeForRequest(req, res, (points) => consume(key, points));
     const consumeLater = (points: number): void => void (points > 0 && consume(key, points).catch(() => undefined));
-    // How long a body is that announces no length is known only afterwards.
-    if (req.headers['transfer-encoding'] !== undefined) {
-      const { socket } = req;
-      const before = socket.bytesRead;
-      res.on('close', () => consumeLater(pointsOf(socket.bytesRead - before)));
-    }
-    // So is the cost of a list.
+    // What a list costs is known only afterwards.
     if (isExpensive) {
       res.locals.consumeForMs = (ms: number) => consumeLater(Math.floor(ms / LIMITS.pointMs));
       res.locals.consumeForBytes = (bytes: number) => consumeLater(pointsOf(bytes));
@@ -52,6 +46,41 @@ export function rateLimit({ isOverloaded, consume }: RateLimitDeps, findLimit: L
     next();
   };
 }
+
+/** Whether the body is big, or announces no length, so that it may be. */
+export const mayBeBig = (req: Request): boolean => announcesNoLength(req) || bodyBytes(req) > LIMITS.bigBodyBytes;
+
+/** Charges for a request and its body; for a body that announces no length, when the answer is over. Throws 429. */
+export async function consumeForRequest(
+  req: Request,
+  res: Response,
+  consume: (points: number) => Promise<void>,
+): Promise<void> {
+  if (announcesNoLength(req)) {
+    const readBytes = countBody(req);
+    res.on('close', () => {
+      const points = pointsOf(readBytes());
+      if (points > 0) consume(points).catch(() => undefined);
+    });
+  }
+  await consume(1 + pointsOf(bodyBytes(req)));
+}
+
+/** Counts the bytes of a body that nobody has read from yet; those that come around it on the wire count, too. */
+function countBody(req: Request): () => number {
+  const { socket } = req;
+  const beforeBytes = socket.bytesRead;
+  // Some may have come with the headers: the socket has counted them before.
+  let bodyBytes = req.readableLength;
+  const { push } = req;
+  req.push = (chunk: Buffer | null, encoding?: BufferEncoding): boolean => {
+    bodyBytes += chunk?.length ?? 0;
+    return push.call(req, chunk, encoding);
+  };
+  return () => Math.max(bodyBytes, socket.bytesRead - beforeBytes);
+}
+
+const announcesNoLength = ({ headers }: Request): boolean => headers['transfer-encoding'] !== undefined;
 
 const pointsOf = (bytes: number): number => Math.floor(bytes / LIMITS.pointBytes);
 
