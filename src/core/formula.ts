@@ -1,14 +1,16 @@
 /** Formulas of a model: parameters that are calculated of others of the same packet, in the order in which they depend on each other. Pure. */
 import { isObject, type Json, type JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
-import { type DataType, isDataType, toType } from './model.js';
+import { type Calculated, type DataType, isDataType, toType } from './model.js';
 import { type Formula, parseFormula } from './rule/expression.js';
 import { Steps } from './rule/metering.js';
 
 export interface Formulas {
   /** Adds what is calculated to the parameters of a packet; `fail` is told of what has no result, which is null then. */
-  calculate(parameters: JsonObject, fail: (parameter: string, reason: string) => void): void;
+  calculate(parameters: JsonObject, fail: Fail): Calculated;
 }
+
+type Fail = (parameter: string, reason: string) => void;
 
 /** Where something is in the tree of a model. */
 type Path = readonly (string | number)[];
@@ -42,8 +44,14 @@ export function parseFormulas(data: unknown, report: Report): Formulas | null {
   if (kept.length === 0) return null;
   return {
     calculate(parameters, fail) {
-      const steps = new Steps();
-      for (const one of kept) calculate(one, { parameters, steps, fail });
+      const calculation = { parameters, steps: new Steps(), room: new Room(), fail };
+      const added = kept.filter((one) => calculate(one, calculation)).map(({ parameter }) => parameter);
+      return {
+        parameters: added,
+        fail: (reason) => {
+          for (const parameter of added) fail(parameter, reason);
+        },
+      };
     },
   };
 }
@@ -124,22 +132,44 @@ interface Calculation {
   readonly parameters: JsonObject;
   /** Of all of them. */
   readonly steps: Steps;
-  readonly fail: (parameter: string, reason: string) => void;
+  readonly room: Room;
+  readonly fail: Fail;
 }
 
-function calculate({ parameter, type, formula }: Compiled, { parameters, steps, fail }: Calculation): void {
+/** The room for all results of a packet. */
+class Room {
+  #characters: number = LIMITS.formulaResultCharacters;
+
+  /** Throws where there is not enough of it. */
+  take(value: Json): void {
+    const characters = charactersOf(value);
+    if (characters > this.#characters) throw new Error('the results of the formulas are too long');
+    this.#characters -= characters;
+  }
+}
+
+function charactersOf(value: Json): number {
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + charactersOf(item), 0);
+  return typeof value === 'string' ? value.length : LIMITS.formulaNumberCharacters;
+}
+
+/** Returns whether it has added something. */
+function calculate({ parameter, type, formula }: Compiled, { parameters, steps, room, fail }: Calculation): boolean {
   const { params } = formula;
   // What a packet does not contain at all says nothing.
-  if (params.length > 0 && !params.some((name) => Object.hasOwn(parameters, name))) return;
+  if (params.length > 0 && !params.some((name) => Object.hasOwn(parameters, name))) return false;
   let value: Json = null;
   try {
-    value = toResult(formula.calculate(parameters, steps), type);
+    const result = toResult(formula.calculate(parameters, steps), type);
+    room.take(result);
+    value = result;
   } catch (error) {
     // What is not known is not known of its result either.
     const isUnknown = params.some((name) => parameters[name] === null);
     if (!isUnknown) fail(parameter, error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error));
   }
   parameters[parameter] = value;
+  return true;
 }
 
 /** Throws for what a parameter cannot be. */

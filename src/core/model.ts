@@ -56,6 +56,13 @@ export interface Reference {
 
 export const isDataType = (value: unknown): value is DataType => (DATA_TYPES as readonly unknown[]).includes(value);
 
+/** What formulas have added to a packet. */
+export interface Calculated {
+  readonly parameters: readonly string[];
+  /** Reports that they have no result after all. */
+  fail(reason: string): void;
+}
+
 /** The declarations of a model, by name. */
 export interface Declarations {
   readonly parameters: ReadonlyMap<string, DataType>;
@@ -69,7 +76,7 @@ export interface Declarations {
   /** How far the time of a packet may be ahead. */
   readonly aheadMs: number;
   /** Adds what is calculated to the parameters of a packet; null where there is nothing. */
-  readonly calculate: ((parameters: JsonObject) => void) | null;
+  readonly calculate: ((parameters: JsonObject) => Calculated) | null;
 }
 
 /** Collects the declarations of a model's `data` from all levels of the tree. */

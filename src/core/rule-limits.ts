@@ -66,4 +66,7 @@ export const RULE_LIMITS = {
   modelFormulas: 50,
   modelFormulaCost: 2_000,
   formulaLongCost: 20,
+  // The characters of all results of a packet; a number counts as a few.
+  formulaResultCharacters: 4 * KIB,
+  formulaNumberCharacters: 8,
 } as const;

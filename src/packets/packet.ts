@@ -5,7 +5,7 @@ import { isId } from '../core/entity.js';
 import { ApiError, badRequest } from '../core/errors.js';
 import { isObject, type Json, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
-import { type Declarations, toBoolean } from '../core/model.js';
+import { type Calculated, type Declarations, toBoolean } from '../core/model.js';
 import { explainDeviceTime, parseDeviceTime } from '../core/time.js';
 import type { ServiceClock } from '../platform/mongo/driver/client.js';
 import { judgeTime } from './device-time.js';
@@ -26,6 +26,8 @@ export interface Message {
   readonly index?: number | undefined;
   /** Why some of its fields are left out; undefined if none are. */
   readonly dropped?: string | undefined;
+  /** What its model has added to the parameters. */
+  readonly calculated?: Calculated | undefined;
 }
 
 /** A packet of an array that cannot be stored. */
@@ -102,12 +104,12 @@ function parseMessage(body: unknown, declared: Declarations, nowMs: number, inde
   const { timeMs, deviceTimeMs } = judgeTime(sentMs, nowMs, declared.aheadMs);
   const { kept: parameters, dropped } = parseParameters(body, declared);
   const isData = Object.keys(parameters).length > 0;
-  if (isData) declared.calculate?.(parameters);
+  const calculated = isData ? declared.calculate?.(parameters) : undefined;
   const online = parseOnline(body.online ?? true, dropped);
   const id = parseId(body, { parameters, dropped });
   const why = dropped.length === 0 ? undefined : joinReasons(dropped);
   if (why !== undefined && Object.keys(parameters).length === 0) throw badRequest(why);
-  return { id, timeMs, deviceTimeMs, online, parameters, index, dropped: why };
+  return { id, timeMs, deviceTimeMs, online, parameters, index, dropped: why, calculated };
 }
 
 function parseOnline(given: Json, dropped: string[]): boolean {

@@ -42,23 +42,44 @@ function converterOf(
   const stampsUs = messages.map(stampUs);
   const objectId = new ObjectId(source.objectId);
   const references = { _oid: objectId, _gid: new ObjectId(source.groupId) };
-  return (message, nth) => {
-    const id = message.id === null ? new ObjectId() : new ObjectId(message.id);
-    const stamp = stampsUs[nth] as number;
+  /** Returns the bytes of one that is too large; null for one that is not. */
+  const add = (message: Message, id: ObjectId, stamp: number): number | null => {
     const packet = toPacket(message, id.toHexString(), source, stamp);
     if (message.timeMs === null) packet.time = toServerMs(stamp, clock);
     const document = { ...packet, _id: new NewPacketKey(id, objectId), ...references };
     const bson = toBson(document, LIMITS.packetStoredBytes);
     const jsonBytes = bson === null || bson.length > LIMITS.packetBytes ? jsonBytesOf(message) : 0;
-    if (bson !== null && jsonBytes <= LIMITS.packetBytes) {
-      converted.packets.push(packet);
-      converted.writes.push({ bson });
-      return;
+    if (bson === null || jsonBytes > LIMITS.packetBytes) return jsonBytes;
+    converted.packets.push(packet);
+    converted.writes.push({ bson });
+    return null;
+  };
+  return (message, nth) => {
+    const id = message.id === null ? new ObjectId() : new ObjectId(message.id);
+    const stamp = stampsUs[nth] as number;
+    let jsonBytes = add(message, id, stamp);
+    if (jsonBytes === null) return;
+    for (const smaller of withoutResults(message)) {
+      jsonBytes = add(smaller, id, stamp);
+      if (jsonBytes === null) return message.calculated?.fail('the packet has no room for the results of its formulas');
     }
     const reason = `a packet has at most ${LIMITS.packetBytes} bytes of JSON; this one has ${jsonBytes}`;
     if (message.index === undefined) throw tooLarge(reason);
     converted.refused.push({ index: message.index, reason });
   };
+}
+
+/** A message that is too large for what formulas have added: with null for it, then without it. */
+function withoutResults(message: Message): readonly Message[] {
+  const { parameters, calculated } = message;
+  if (calculated === undefined || calculated.parameters.length === 0) return [];
+  const added = new Set(calculated.parameters);
+  const others = Object.entries(parameters).filter(([name]) => !added.has(name));
+  const nulls = calculated.parameters.map((name) => [name, null] as const);
+  return [
+    { ...message, parameters: Object.fromEntries([...others, ...nulls]) },
+    { ...message, parameters: Object.fromEntries(others) },
+  ];
 }
 
 const jsonBytesOf = ({ parameters }: Message): number => Buffer.byteLength(JSON.stringify(parameters));

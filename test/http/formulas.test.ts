@@ -1,5 +1,6 @@
 /** Formulas of models over HTTP: parameters are calculated before a packet is stored, and what has no result is audited once. */
 import { expect, test } from '@jest/globals';
+import { LIMITS } from '../../src/core/limits.js';
 import { entityOf } from '../support/answers.js';
 import { useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
@@ -49,6 +50,40 @@ test('stores null for what has no result, and one event', async () => {
   expect(body[0]).toMatchObject({ action: 'formula failed', fields: [expect.stringContaining('share: ')] });
   // The minute may end between two packets.
   expect(body.length).toBeLessThanOrEqual(2);
+});
+
+const TEXT = { type: 'argument', id: 'twice', dataType: 'string', formula: 'p.text + p.text' };
+const bytesOf = (parameters: object): number => Buffer.byteLength(JSON.stringify(parameters));
+/** Parameters of so many bytes of JSON. */
+const sized = (bytes: number): { text: string; filler: string } => {
+  const text = 'a'.repeat(1_000);
+  return { text, filler: 'b'.repeat(bytes - bytesOf({ text, filler: '' })) };
+};
+
+test.each<[string, number, boolean, unknown]>([
+  ['null for results that would make it too large', LIMITS.packetBytes - 1_000, false, null],
+  ['no results for which there is no room at all', LIMITS.packetBytes, false, undefined],
+  ['null for results that would make it too large, in an array', LIMITS.packetBytes - 1_000, true, null],
+  ['no results for which there is no room at all, in an array', LIMITS.packetBytes, true, undefined],
+])('stores the packet that was sent, and %s', async (_about, bytes, isList, expected) => {
+  const { model, objectId } = await createObject(TEXT);
+  const sent = sized(bytes);
+  const answer = await service.admin('POST', `objects/${objectId}/packets`, isList ? [{ text: 'a' }, sent] : sent);
+  expect(answer.status).toBe(200);
+  const { body } = await service.admin('GET', `objects/${objectId}/packets?sortBy=-_ts&limit=1`);
+  expect([body[0].filler === sent.filler, body[0].twice]).toEqual([true, expected]);
+  const list = () => service.admin('GET', `audit?where.entity=${model}&where.action=formula failed`);
+  await until(async () => (await list()).body.length > 0, 'an event');
+  expect((await list()).body[0].fields).toEqual([expect.stringContaining('twice: ')]);
+});
+
+test('refuses a packet that is too large without its results', async () => {
+  const { objectId } = await createObject(TEXT);
+  const { status, body } = await service.admin('POST', `objects/${objectId}/packets`, sized(LIMITS.packetBytes + 1));
+  expect([status, body.helper.message]).toEqual([
+    413,
+    expect.stringContaining(`this one has ${LIMITS.packetBytes + 1}`),
+  ]);
 });
 
 test('refuses a model whose formulas have no order, and keeps the one before', async () => {

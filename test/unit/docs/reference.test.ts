@@ -198,6 +198,8 @@ describe('Limits', () => {
     'pastObjectsBatch',
     'webhookReplayCheckMs',
     'expressionPatterns',
+    'formulaNumberCharacters',
+    'heldBackRemembered',
     'expressionNodeSteps',
     'expressionMemberSteps',
     'expressionErrorSteps',

@@ -78,6 +78,23 @@ test('lets all formulas of a packet take only so many steps together', () => {
   expect(calculate(modelOf(size('a'), size('b'), last), { text, speed: 10 }).failed).toEqual([]);
 });
 
+test('bounds the characters of all results of a packet', () => {
+  const texts = (id: string): Argument => [id, `[${Array(100).fill('p.text').join(', ')}]`, 'string[]'];
+  const long: Argument = ['long', 'p.text + p.text', 'string'];
+  const text = 'a'.repeat(LIMITS.formulaResultCharacters / 2 - 8);
+  const given = Array.from({ length: 9 }, (_, index) => texts(`x${index}`));
+  const { parameters, failed } = calculate(modelOf(...given, long, KMH), { text, speed: 10 });
+  expect(failed).toEqual(given.map(([id]) => id));
+  expect(parameters).toEqual({
+    text,
+    speed: 10,
+    ...Object.fromEntries(failed.map((id) => [id, null])),
+    long: text + text,
+    kmh: 36,
+  });
+  expect(calculate(modelOf(long, ['more', 'p.text'], KMH), { text, speed: 10 }).failed).toEqual(['more']);
+});
+
 describe('refusals', () => {
   const many = Array.from({ length: LIMITS.modelFormulas + 1 }, (_, index): Argument => [`x${index}`, 'p.a']);
   const long = Array.from({ length: 30 }, (_, index): Argument => [`x${index}`, `p.a${' + p.a'.repeat(60)}`]);
