@@ -13,10 +13,10 @@ const load = () => import('./position-search.js').catch(() => null);
 export function useLastPositions(): void {
   const id = selectedId.value;
   const isComplete = loading.value === 'complete';
-  const isThere = id !== null && objects.has(id);
+  const isSought = id !== null && isPlaceless(objects.get(id));
   useEffect(() => {
-    if (id !== null && isPlaceless(objects.get(id))) void load().then((part) => part?.searchSelected(id));
-  }, [id, isThere]);
+    if (isSought) void load().then((part) => part?.searchSelected(id));
+  }, [id, isSought]);
   useEffect(() => {
     if (!isComplete) return;
     const stop = new AbortController();

@@ -11,7 +11,15 @@ import { worstByObject } from '../state/alarms.js';
 import { requestWithoutLogin } from '../state/api.js';
 import { labelsOf } from '../state/by-name.js';
 import { nowMs } from '../state/clock.js';
-import { type FleetObject, objectRevision, objects, type Packet, parametersOf, stateRevision } from '../state/fleet.js';
+import {
+  type FleetObject,
+  objectRevision,
+  objects,
+  type Packet,
+  parametersOf,
+  stateRevision,
+  watchRemovals,
+} from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
 import { findStop, MOTION_NAMES, stopOf } from '../state/motion.js';
 import { isPlaceField, type Place, placeOf } from '../state/places.js';
@@ -71,16 +79,17 @@ function useStop(object: FleetObject | undefined): void {
   useEffect(() => {
     if (id === null || stopOf(id) !== null || !may('GET', `/objects/${id}/packets`)) return;
     const query = { sortBy: '-time', limit: STOP_PACKETS, only: ['time', ...MOTION_NAMES] };
+    const isCurrent = watchRemovals([id]);
     void requestWithoutLogin('GET /api/v1/objects/{id}/packets', { path: { id }, query }).then(
       (found) => {
         const packets = found as Packet[];
-        if (stopOf(id) === null) findStop(id, packets, packets.length < STOP_PACKETS);
+        if (stopOf(id) === null && isCurrent(id)) findStop(id, packets, packets.length < STOP_PACKETS);
         stateRevision.value++;
       },
       // It is said without.
       () => undefined,
     );
-  }, [id]);
+  }, [id, object?.packetsRemoved]);
 }
 
 function CardHead({ object }: { object: FleetObject }) {

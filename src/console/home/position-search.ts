@@ -1,6 +1,6 @@
 /** Searches the last packets of objects for their last position. Loaded when there is something to search. */
 import { type ControlObjectFields, requestWithoutLogin, VigilError } from '../state/api.js';
-import { changed, objects, type Packet, stateRevision } from '../state/fleet.js';
+import { changed, objects, type Packet, stateRevision, watchRemovals } from '../state/fleet.js';
 import { isPlaceless, PLACE_NAMES, placeIn, positionOf, rememberPlace, setPlace } from '../state/places.js';
 import { may } from '../state/session.js';
 import { createPositionPlan, type PositionSearch } from './position-plan.js';
@@ -24,9 +24,11 @@ const rest = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(
 
 /** Searches an object that the user has selected, whatever the plan says; once. */
 export async function searchSelected(id: string): Promise<void> {
-  if (!isMissing(id) || selectedBefore.has(id)) return;
-  selectedBefore.add(id);
-  const putBack = (): void => void selectedBefore.delete(id);
+  // What was found is forgotten when packets are removed.
+  const key = `${id} ${objects.get(id)?.packetsRemoved}`;
+  if (!isMissing(id) || selectedBefore.has(key)) return;
+  selectedBefore.add(key);
+  const putBack = (): void => void selectedBefore.delete(key);
   await search({ ids: [id], names: PLACE_NAMES, finish: () => undefined, putBack });
 }
 
@@ -67,8 +69,10 @@ async function findPlaces(ids: readonly string[], names: readonly string[]): Pro
     limit: ids.length,
     only: names.map((name) => `state.${name}`),
   } as const;
+  const isCurrent = watchRemovals(ids);
   const found = (await requestWithoutLogin('GET /api/v1/objects', { query })) as ControlObjectFields[];
   for (const { _id, latest = {} } of found) {
+    if (!isCurrent(_id)) continue;
     const values = Object.entries(latest);
     const place = placeIn(values.map(([name, { value, time }]) => [name, { value, timeMs: time }]));
     if (place !== null) setPlace(_id, place);
@@ -82,9 +86,8 @@ async function findPlaces(ids: readonly string[], names: readonly string[]): Pro
 async function findFix(id: string, names: readonly string[]): Promise<void> {
   if (fixesLeft-- <= 0 || !may('GET', `/objects/${id}/packets`)) return;
   const query = { sortBy: '-time', limit: FIX_PACKETS, only: ['time', ...names] };
+  const isCurrent = watchRemovals([id]);
   const packets = (await requestWithoutLogin('GET /api/v1/objects/{id}/packets', { path: { id }, query })) as Packet[];
-  rememberPlace(
-    id,
-    packets.find((packet) => positionOf(packet) !== null),
-  );
+  const fix = packets.find((packet) => positionOf(packet) !== null);
+  if (isCurrent(id)) rememberPlace(id, fix);
 }

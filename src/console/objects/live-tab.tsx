@@ -10,7 +10,15 @@ import { Values } from '../parts/values.js';
 import { list } from '../state/api.js';
 import { serverNowMs } from '../state/clock.js';
 import { useFetched } from '../state/fetched.js';
-import { type FleetObject, objects, onPacket, type Packet, parametersOf, stateRevision } from '../state/fleet.js';
+import {
+  type FleetObject,
+  objects,
+  onPacket,
+  type Packet,
+  parametersOf,
+  stateRevision,
+  watchRemovals,
+} from '../state/fleet.js';
 import { interruptions, isLost } from '../state/live.js';
 import { toAddress, useLocation } from '../state/location.js';
 import { isPlaceField, placeIn, placeOf, rememberPlace, setPlace } from '../state/places.js';
@@ -92,7 +100,10 @@ function useLastPackets(id: string): Recent {
   const arrived = useMemo<Packet[]>(() => [], [id]);
   const load = async (limit: number): Promise<void> => {
     const before = packets.peek();
+    const isCurrent = watchRemovals([id]);
     const found = await list<Packet>(`/objects/${id}/packets`, { sortBy: '-time', limit });
+    // Whoever shows what is left reads it anew.
+    if (!isCurrent(id)) return;
     const oldest = found.at(-1)?._id;
     // There may be more between.
     if (limit < LAST_PACKETS && found.length === limit && !has(before, oldest)) return load(LAST_PACKETS);

@@ -1,76 +1,40 @@
-/** The menu of the user: account, theme, language, log out. */
+/** The button of the user, and the menu that it opens. */
 
-import { useRef } from 'preact/hooks';
-import { Icon } from '../parts/icon.js';
+import { signal, useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
 import type { Caller } from '../state/api.js';
-import { toAddress } from '../state/location.js';
-import { logOut } from '../state/session.js';
-import { setTheme, type Theme, theme } from '../state/theme.js';
-import { LANGUAGES, language, setLanguage, t } from '../text/language.js';
+import { usePart } from '../state/parts.js';
+import { write } from '../state/write.js';
+import { t } from '../text/language.js';
 
-const THEMES: readonly Theme[] = ['auto', 'light', 'dark'];
+const choices = signal<typeof import('./account-choices.js') | null>(null);
 
+/** The menu is loaded when somebody points at its button, and opens when it is there. */
 export function AccountMenu({ user }: { user: Caller }) {
   const menu = useRef<HTMLDivElement>(null);
+  const isNear = useSignal(false);
+  const isAsked = useSignal(false);
+  const part = usePart(choices, () => import('./account-choices.js'), isNear.value || isAsked.value);
   const name = user.name || user.login;
-  const close = (): void => menu.current?.hidePopover();
+  useEffect(() => {
+    if (part && isAsked.value) menu.current?.showPopover();
+  }, [part, isAsked.value]);
   return (
     <>
-      <button type="button" class="avatar" popovertarget="account-menu" aria-label={t('menu.open', { name })}>
+      <button
+        type="button"
+        class="avatar"
+        popovertarget={part ? 'account-menu' : undefined}
+        aria-label={t('menu.open', { name })}
+        onPointerEnter={() => write(isNear)(true)}
+        onClick={() => part ?? write(isAsked)(true)}
+      >
         {initials(name)}
       </button>
       <div id="account-menu" class="menu" popover="auto" ref={menu}>
-        <p class="menu-head">
-          <strong>{name}</strong>
-          <small>{user.login}</small>
-        </p>
-        <a href={toAddress('/account/profile')} onClick={close}>
-          <Icon name="user" /> {t('account.profile')}
-        </a>
-        <a href={toAddress('/account/tokens')} onClick={close}>
-          <Icon name="key" /> {t('account.tokens')}
-        </a>
-        <hr />
-        <Choice
-          label={t('menu.theme')}
-          value={theme.value}
-          options={THEMES.map((one) => [one, t(`theme.${one}`)])}
-          onChange={(chosen) => setTheme(chosen as Theme)}
-        />
-        <Choice
-          label={t('menu.language')}
-          value={language.value}
-          options={LANGUAGES}
-          onChange={(chosen) => void setLanguage(chosen as 'en' | 'de')}
-        />
-        <hr />
-        <button type="button" onClick={() => void logOut()}>
-          <Icon name="logout" /> {t('menu.logout')}
-        </button>
+        {part && <part.AccountChoices user={user} onClose={() => menu.current?.hidePopover()} />}
       </div>
     </>
-  );
-}
-
-interface ChoiceProps {
-  readonly label: string;
-  readonly value: string;
-  readonly options: readonly (readonly [string, string])[];
-  readonly onChange: (value: string) => void;
-}
-
-function Choice({ label, value, options, onChange }: ChoiceProps) {
-  return (
-    <fieldset class="choice">
-      <legend>{label}</legend>
-      <div class="segments">
-        {options.map(([option, text]) => (
-          <button key={option} type="button" aria-pressed={option === value} onClick={() => onChange(option)}>
-            {text}
-          </button>
-        ))}
-      </div>
-    </fieldset>
   );
 }
 

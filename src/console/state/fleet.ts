@@ -38,6 +38,7 @@ const PAGE = 1_000;
 const TICK_MS = 200;
 /** Pages that come sooner are shown together. */
 const SHOW_MS = 300;
+const RETRY_MS = 5_000;
 
 export const objects = new Map<string, FleetObject>();
 /** Counts changes of states; what shows states reads it. At most five times a second. */
@@ -62,6 +63,22 @@ export function onPacket(listener: (packet: Packet & { _oid: string }) => void):
   return () => void packetListeners.delete(listener);
 }
 
+/** What came live since objects were asked for: the answer may have been read before. */
+interface Reading {
+  /** By `_id`: their new fields, or null if they were removed. */
+  readonly changes: Map<string, Json | null>;
+  /** By `_id`: what the packets that came make of the state. */
+  readonly states: Map<string, Packet>;
+}
+
+const readings = new Set<Reading>();
+
+function startReading(): Reading {
+  const reading: Reading = { changes: new Map(), states: new Map() };
+  readings.add(reading);
+  return reading;
+}
+
 /** The first objects, for as long as nobody knows yet whether events arrive. They are loaded again with all others. */
 export async function loadFirstObjects(): Promise<void> {
   if (!may('GET', '/objects')) return;
@@ -71,10 +88,6 @@ export async function loadFirstObjects(): Promise<void> {
 }
 
 let run = 0;
-/** What came live of objects while they are loaded, by `_id`: their new fields, or null if they were removed. */
-let liveChanges: Map<string, Json | null> | null = null;
-/** The states of objects whose page has not come. */
-const states = new Map<string, Packet>();
 
 /** While few objects are there, pages are small: a page that is being opened has no time for large ones. */
 function nextPageSize(read: number): number {
@@ -86,8 +99,7 @@ export async function loadFleet(): Promise<void> {
   if (!may('GET', '/objects')) return;
   const mine = ++run;
   const seen = new Set<string>();
-  const meanwhile = new Map<string, Json | null>();
-  liveChanges = meanwhile;
+  const reading = startReading();
   if (loading.value !== 'complete') loading.value = 'loading';
   loadError.value = null;
   try {
@@ -96,9 +108,7 @@ export async function loadFleet(): Promise<void> {
       if (mine !== run) return;
       for (const object of page) {
         seen.add(object._id);
-        const newer = meanwhile.get(object._id);
-        // What came live is newer than the page, or else something newer still comes.
-        if (newer !== null) put({ ...object, ...newer });
+        take(object, reading);
       }
       if (performance.now() - shownMs < SHOW_MS) continue;
       objectRevision.value++;
@@ -107,7 +117,7 @@ export async function loadFleet(): Promise<void> {
     // To sort them all is a task of its own.
     await new Promise<void>((resolve) => setTimeout(() => resolve()));
     if (mine !== run) return;
-    for (const id of objects.keys()) if (!seen.has(id) && !meanwhile.has(id)) forget(id);
+    for (const id of objects.keys()) if (!seen.has(id) && !reading.changes.has(id)) forget(id);
     batch(() => {
       loading.value = 'complete';
       objectRevision.value++;
@@ -121,24 +131,33 @@ export async function loadFleet(): Promise<void> {
       loading.value = loading.value === 'complete' ? 'complete' : 'failed';
     });
   } finally {
-    if (mine === run) {
-      liveChanges = null;
-      states.clear();
-    }
+    readings.delete(reading);
   }
 }
 
-/** A live event may be newer than the page. */
-function put(object: FleetObject): void {
-  const known = objects.get(object._id);
+/** Takes an object as it was read. What came live is newer, or else something newer still comes. */
+function take(read: FleetObject, { changes, states }: Reading): void {
+  const since = changes.get(read._id);
+  if (since === null) return;
+  const object = { ...read, ...since };
+  // Its packet may be one of those that were removed since: the object is being read again.
+  if (object.packetsRemoved !== read.packetsRemoved) delete object.state;
+  put(object, states.get(read._id));
+}
+
+/** `newer`: the state that packets make which came since the object was read. */
+function put(object: FleetObject, newer?: Packet): void {
+  const present = objects.get(object._id);
+  // Otherwise what was removed would stay, because it is newer than what is left.
+  if (present !== undefined && present.packetsRemoved !== object.packetsRemoved) forgetPackets(object._id);
+  const known = objects.get(object._id)?.state;
   const loaded = object.state;
-  if (known?.state && (!object.state || object.state.time < known.state.time)) object.state = known.state;
-  else if (known?.state && object.state) keepOnlineTime(object.state, known.state);
-  const newer = states.get(object._id);
+  if (known && (!object.state || object.state.time < known.time)) object.state = known;
+  else if (known && object.state) keepOnlineTime(object.state, known);
   if (newer !== undefined) object.state = mergeState(object.state, newer);
   if (object.state !== undefined) {
-    keepPlace(object._id, object.state, known?.state, loaded);
-    keepMotion(object._id, object.state, known?.state);
+    keepPlace(object._id, object.state, known, loaded);
+    keepMotion(object._id, object.state, known);
   }
   objects.set(object._id, object);
   changed.add(object._id);
@@ -146,7 +165,7 @@ function put(object: FleetObject): void {
 
 export function addObject(object: FleetObject): void {
   const { state: _state, ...fields } = object;
-  liveChanges?.set(object._id, fields);
+  for (const { changes } of readings) changes.set(object._id, fields);
   put(object);
   objectRevision.value++;
 }
@@ -155,17 +174,26 @@ const requested = new Map<string, Promise<void>>();
 
 /** Loads the object that a page shows, by `_id` or own id. Those who ask meanwhile wait for the same answer. */
 export function loadObject(id: string, by = request): Promise<void> {
-  const asked =
-    requested.get(id) ??
-    (by('GET /api/v1/objects/{id}', { path: { id } }) as Promise<FleetObject>)
-      .then(addObject)
-      .finally(() => requested.delete(id));
+  const asked = requested.get(id) ?? readObject(id, by).finally(() => requested.delete(id));
   requested.set(id, asked);
   return asked;
 }
 
+async function readObject(id: string, by: typeof request): Promise<void> {
+  const reading = startReading();
+  const read = (await by('GET /api/v1/objects/{id}', { path: { id } }).finally(() =>
+    readings.delete(reading),
+  )) as FleetObject;
+  take(read, reading);
+  // It is there, although the list may have been read before it was.
+  for (const { changes } of readings) if (!changes.has(read._id)) changes.set(read._id, {});
+  objectRevision.value++;
+  const removed = reading.changes.get(read._id)?.packetsRemoved;
+  if (removed !== undefined && removed !== read.packetsRemoved) await readObject(id, by);
+}
+
 export function removeObject(id: string): void {
-  liveChanges?.set(id, null);
+  for (const { changes } of readings) changes.set(id, null);
   if (forget(id)) objectRevision.value++;
 }
 
@@ -183,7 +211,10 @@ export function applyPacket(packet: Packet & { _oid: string }): void {
   if (object !== undefined) {
     object.state = nextState(object.state, packet);
     changed.add(packet._oid);
-  } else if (liveChanges !== null) states.set(packet._oid, nextState(states.get(packet._oid), packet));
+  }
+  // Of an object that is not there yet, nothing else keeps its place.
+  const merge = object === undefined ? nextState : mergeState<Packet>;
+  for (const { states } of readings) states.set(packet._oid, merge(states.get(packet._oid), packet));
   for (const listener of packetListeners) listener(packet);
   startTimer();
 }
@@ -196,24 +227,40 @@ function nextState(before: Packet | undefined, packet: Packet & { _oid: string }
 }
 
 export function applyUpdate({ id, after }: { id: string; after: Json }): void {
-  liveChanges?.set(id, { ...liveChanges.get(id), ...after });
+  for (const { changes } of readings) changes.set(id, { ...changes.get(id), ...after });
   const object = objects.get(id);
-  if (object === undefined) return;
-  const updated = { ...object, ...after } as FleetObject;
-  objects.set(id, updated);
-  if ('packetsRemoved' in after) forgetState(updated);
-  objectRevision.value++;
+  if (object !== undefined) objects.set(id, { ...object, ...after } as FleetObject);
+  if ('packetsRemoved' in after) {
+    forgetPackets(id);
+    void readAgain(id);
+  }
+  if (object !== undefined) objectRevision.value++;
 }
 
 /** The packet of the state, or that of the last place, may have been removed. */
-function forgetState(object: FleetObject): void {
-  delete object.state;
-  states.delete(object._id);
-  forgetPlace(object._id);
-  forgetMotion(object._id);
-  changed.add(object._id);
-  // Otherwise the next packet, or the next load of the page, shows what is there.
-  void loadObject(object._id).catch(() => undefined);
+function forgetPackets(id: string): void {
+  delete objects.get(id)?.state;
+  for (const { states } of readings) states.delete(id);
+  forgetPlace(id);
+  forgetMotion(id);
+  changed.add(id);
+}
+
+/**
+ * Whether what is read now of the packets of these objects is still so when the answer comes: false for one of which packets were
+ * removed meanwhile.
+ */
+export function watchRemovals(ids: readonly string[]): (id: string) => boolean {
+  const removed = new Map(ids.map((id) => [id, objects.get(id)?.packetsRemoved]));
+  return (id) => objects.get(id)?.packetsRemoved === removed.get(id);
+}
+
+/** Until the server answers: nothing else would show what is left. */
+async function readAgain(id: string): Promise<void> {
+  await loadObject(id).catch((error: unknown) => {
+    if (!(error instanceof VigilError)) throw error;
+    if (error.status !== 403 && error.status !== 404) setTimeout(() => void readAgain(id), RETRY_MS);
+  });
 }
 
 function startTimer(): void {

@@ -1,0 +1,65 @@
+/** What is in the menu of the user: account, theme, language, log out. Loaded when it is first opened. */
+import { Icon } from '../parts/icon.js';
+import type { Caller } from '../state/api.js';
+import { toAddress } from '../state/location.js';
+import { logOut } from '../state/session.js';
+import { setTheme, type Theme, theme } from '../state/theme.js';
+import { LANGUAGES, language, setLanguage, t } from '../text/language.js';
+
+const THEMES: readonly Theme[] = ['auto', 'light', 'dark'];
+
+export function AccountChoices({ user, onClose }: { user: Caller; onClose: () => void }) {
+  return (
+    <>
+      <p class="menu-head">
+        <strong>{user.name || user.login}</strong>
+        <small>{user.login}</small>
+      </p>
+      <a href={toAddress('/account/profile')} onClick={onClose}>
+        <Icon name="user" /> {t('account.profile')}
+      </a>
+      <a href={toAddress('/account/tokens')} onClick={onClose}>
+        <Icon name="key" /> {t('account.tokens')}
+      </a>
+      <hr />
+      <Choice
+        label={t('menu.theme')}
+        value={theme.value}
+        options={THEMES.map((one) => [one, t(`theme.${one}`)])}
+        onChange={(chosen) => setTheme(chosen as Theme)}
+      />
+      <Choice
+        label={t('menu.language')}
+        value={language.value}
+        options={LANGUAGES}
+        onChange={(chosen) => void setLanguage(chosen as 'en' | 'de')}
+      />
+      <hr />
+      <button type="button" onClick={() => void logOut()}>
+        <Icon name="logout" /> {t('menu.logout')}
+      </button>
+    </>
+  );
+}
+
+interface ChoiceProps {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly (readonly [string, string])[];
+  readonly onChange: (value: string) => void;
+}
+
+function Choice({ label, value, options, onChange }: ChoiceProps) {
+  return (
+    <fieldset class="choice">
+      <legend>{label}</legend>
+      <div class="segments">
+        {options.map(([option, text]) => (
+          <button key={option} type="button" aria-pressed={option === value} onClick={() => onChange(option)}>
+            {text}
+          </button>
+        ))}
+      </div>
+    </fieldset>
+  );
+}
