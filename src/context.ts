@@ -31,6 +31,7 @@ import { createFinders } from './live/finders.js';
 import { createSocketServer } from './live/socketio.js';
 import { openDatabase } from './open-database.js';
 import { createIngest, type Ingest } from './packets/ingest.js';
+import { createInsertOrder } from './packets/insert-order.js';
 import { createStampClock } from './packets/packet.js';
 import { createRefusedPackets, type RefusedPackets } from './packets/refused-packets.js';
 import { createWrongClocks } from './packets/wrong-clocks.js';
@@ -246,6 +247,7 @@ async function createDeviceServices(deps: DeviceServiceDeps): Promise<DeviceServ
     arrivals,
     wrongClocks,
     ingest: ops.metrics.counted('mqtt', ingest),
+    parsing: createInsertOrder(),
     onRefused: ops.metrics.messageRefused,
     refusedPackets,
     log: mqttLog,

@@ -6,13 +6,17 @@ import { LIMITS } from '../core/limits.js';
 import type { Declarations } from '../core/model.js';
 import { identifyingMs } from '../packets/device-time.js';
 import type { Ingest } from '../packets/ingest.js';
+import type { InsertOrder } from '../packets/insert-order.js';
 import {
+  type Batch,
   inOrder,
   type Message,
   type PacketSource,
   parseBatch,
+  parseInTurns,
   type Refusal,
   refusalError,
+  takesTurns,
   withoutRefused,
 } from '../packets/packet.js';
 import { othersStored } from '../packets/reasons.js';
@@ -25,6 +29,8 @@ import { parseMessage } from './topics.js';
 export interface ReceiveDeps {
   readonly database: Database;
   readonly ingest: Ingest;
+  /** Of messages that are parsed in turns, and of those behind them. */
+  readonly parsing: InsertOrder;
   /** Derives the `_id` of packets without one. */
   readonly digest: Digest;
   /** Keeps why fields are left out. */
@@ -60,7 +66,7 @@ export async function receive(
   const nowMs = deps.now();
   const parsed = parseMessage(received.topic, received.payload, declared);
   if (parsed.kind === 'packet') {
-    const { messages, refused, incomplete } = parseBatch(parsed.body, declared, nowMs);
+    const { messages, refused, incomplete } = await parseInOrder(deps, source, { body: parsed.body, declared, nowMs });
     if (declared.keepsLastMessage) keepMessage(messages, received);
     const tooLarge = await store(deps, source, messages, received);
     const partial = withoutRefused(incomplete, tooLarge).map((one) => ({ ...one, reason: othersStored(one.reason) }));
@@ -76,6 +82,22 @@ export async function receive(
   }
   const outcome = parseOutcome(parsed.body);
   await finishCommand(deps.database, { objectId: source.objectId, commandId: parsed.commandId }, outcome, nowMs);
+}
+
+interface Parsing {
+  readonly body: unknown;
+  readonly declared: Declarations;
+  readonly nowMs: number;
+}
+
+/** Parses after the messages of the same object that came before. */
+function parseInOrder(
+  { parsing }: ReceiveDeps,
+  { objectId }: PacketSource,
+  { body, declared, nowMs }: Parsing,
+): Batch | Promise<Batch> {
+  if (!takesTurns(body, declared) && !parsing.hasPending(objectId)) return parseBatch(body, declared, nowMs);
+  return parsing.after(objectId, async () => parseInTurns(body, declared, nowMs));
 }
 
 /** Adds the topic and the payload to the newest packet; a binary payload is encoded in base64. */

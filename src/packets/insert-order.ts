@@ -1,4 +1,6 @@
-/** Keeps the order of an object's packets when the packets of one request take time to convert. */
+/** Keeps the order of an object's packets when those of one request or message take time to parse or to convert. */
+
+export type InsertOrder = ReturnType<typeof createInsertOrder>;
 
 /** Queues the requests of each object in order of arrival. */
 export function createInsertOrder() {

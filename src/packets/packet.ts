@@ -8,6 +8,7 @@ import { LIMITS } from '../core/limits.js';
 import { type Calculated, type Declarations, toBoolean } from '../core/model.js';
 import { explainDeviceTime, parseDeviceTime } from '../core/time.js';
 import type { ServiceClock } from '../platform/mongo/driver/client.js';
+import { mapInSlices } from '../platform/slices.js';
 import { judgeTime } from './device-time.js';
 import { isTooDeep, parseParameters } from './parameters.js';
 import { cutReason, joinReasons } from './reasons.js';
@@ -70,6 +71,18 @@ export function parseBatch(body: unknown, declared: Declarations, nowMs: number)
     throw badRequest(`the body: more than ${LIMITS.packetsPerRequest} packets`);
   }
   return toBatch(body.map((item, index) => parseItem(item, index, declared, nowMs)));
+}
+
+/** Whether others should run between the packets of a body: there are many, or each may take long. */
+export const takesTurns = (body: unknown, { calculate }: Declarations): body is readonly unknown[] =>
+  Array.isArray(body) &&
+  body.length <= LIMITS.packetsPerRequest &&
+  body.length > (calculate === null ? LIMITS.slicedPackets : 1);
+
+/** Like `parseBatch`, in turns where it takes long. */
+export function parseInTurns(body: unknown, declared: Declarations, nowMs: number): Batch | Promise<Batch> {
+  if (!takesTurns(body, declared)) return parseBatch(body, declared, nowMs);
+  return mapInSlices(body, (item, index) => parseItem(item, index, declared, nowMs)).then(toBatch);
 }
 
 /** Parses an item of an array. */

@@ -5,7 +5,6 @@ import { z } from 'zod';
 import { ApiError, badRequest } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import type { ListQuery } from '../core/list.js';
-import type { Declarations } from '../core/model.js';
 import type { BodyDeps } from '../platform/http/body.js';
 import { scopeIn } from '../platform/http/caller.js';
 import { listDatabaseFor } from '../platform/http/list-caller.js';
@@ -24,7 +23,6 @@ import { sendArray, sendEntity, sendEntityJson, sendJson, sendPage } from '../pl
 import { defineRoute, type Parameter } from '../platform/http/route.js';
 import { ANY_OBJECT, COUNT, entityOf, every, named, pageOf, SUCCESS, TIME } from '../platform/http/schema.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { mapInSlices } from '../platform/slices.js';
 import { EXPORT_TYPES } from './export-format.js';
 import type { Ingest } from './ingest.js';
 import type { ModelFinder } from './models.js';
@@ -32,12 +30,10 @@ import {
   type Batch,
   inOrder,
   type Packet,
-  parseBatch,
-  parseItem,
+  parseInTurns,
   type Refusal,
   refusalError,
   refusalsIn,
-  toBatch,
   withoutRefused,
 } from './packet.js';
 import { listPackets, readPacket, summarizePackets } from './packets.js';
@@ -217,7 +213,7 @@ async function receive(
 ): Promise<void> {
   if (body === undefined) throw badRequest('the body is empty: expected a packet, or an array of packets');
   const declared = await deps.models.declarationsOf(source.modelId);
-  const batch = await parseAll(body, declared, deps.now());
+  const batch = await parseInTurns(body, declared, deps.now());
   const isList = Array.isArray(body);
   if (isAtomic && isList) refuseAny(batch);
   const { packets, refused } = await deps.ingest(source, batch.messages, { isAtomic });
@@ -339,10 +335,3 @@ const read = defineRoute({
 });
 
 export const PACKET_ROUTES = [list, send, remove, read, listRefused];
-
-/** Yields to the event loop while it reads many messages. */
-function parseAll(body: unknown, declared: Declarations, nowMs: number): Batch | Promise<Batch> {
-  const isLong = Array.isArray(body) && body.length > LIMITS.slicedPackets && body.length <= LIMITS.packetsPerRequest;
-  if (!isLong) return parseBatch(body, declared, nowMs);
-  return mapInSlices(body, (item, index) => parseItem(item, index, declared, nowMs)).then(toBatch);
-}
