@@ -56,12 +56,23 @@ interface WholeAlarm extends Alarm {
   readonly clearedBy?: { readonly user: string; readonly note: string | null } | null;
 }
 
+/** Reads the alarm; what came live meanwhile is newer. */
+async function readAlarm(id: string): Promise<WholeAlarm> {
+  let since: Partial<Alarm> = {};
+  const stop = onAlarm((alarm) => {
+    if (alarm._id === id) since = alarm;
+  });
+  try {
+    const read = (await request('GET /api/v1/alarms/{id}', { path: { id } })) as unknown as WholeAlarm;
+    return { ...read, ...since };
+  } finally {
+    stop();
+  }
+}
+
 /** The alarm as it is now. */
 function useAlarm(id: string) {
-  const fetched = useFetched(
-    async () => (await request('GET /api/v1/alarms/{id}', { path: { id } })) as unknown as WholeAlarm,
-    [id, interruptions.value],
-  );
+  const fetched = useFetched(() => readAlarm(id), [id, interruptions.value]);
   useEffect(
     () =>
       onAlarm((alarm) => {

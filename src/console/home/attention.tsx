@@ -11,6 +11,7 @@ import { type Alarm, type OpenAlarm, onAlarm, urgentAlarms } from '../state/alar
 import { list } from '../state/api.js';
 import { nowMs } from '../state/clock.js';
 import { objectRevision } from '../state/fleet.js';
+import { interruptions } from '../state/live.js';
 import { toAddress } from '../state/location.js';
 import { formatNumber, t } from '../text/language.js';
 import { formatSpan } from '../text/spans.js';
@@ -41,7 +42,12 @@ function keep(alarm: Alarm): void {
 
 /** Reads what the page does not know of these alarms. */
 function useDetails(alarms: readonly OpenAlarm[]): void {
-  useEffect(() => onAlarm(keep), []);
+  // What changed while nobody listened is read again.
+  useEffect(() => {
+    details.clear();
+    readings.value++;
+    return onAlarm(keep);
+  }, [interruptions.value]);
   readings.value;
   const missing = alarms.map(({ _id }) => _id).filter((id) => !details.has(id));
   useEffect(() => {

@@ -25,21 +25,23 @@ export interface Model {
 
 /** Models by `_id`; they are asked for by the objects that have them. */
 const models = signal<ReadonlyMap<string, Model>>(new Map());
-const asked = new Set<string>();
+let asked = new Set<string>();
 /** Models that could not be loaded. */
 const missing = signal<ReadonlySet<string>>(new Set());
 
 /** The model of an object, as soon as it is known. */
 export function modelOf(objectId: string, modelId: string): Model | undefined {
   if (!asked.has(modelId)) {
-    asked.add(modelId);
+    const mine = asked.add(modelId);
     void request('GET /api/v1/objects/{id}/model', { path: { id: objectId } })
       .then((model) => {
+        // It may have been changed since.
+        if (mine !== asked) return;
         // The document of the API describes arguments and actions only as objects.
         models.value = new Map([...models.value, [modelId, model as unknown as Model]]);
       })
       .catch(() => {
-        asked.delete(modelId);
+        mine.delete(modelId);
         if (!missing.peek().has(modelId)) missing.value = new Set([...missing.peek(), modelId]);
       });
   }
@@ -53,7 +55,7 @@ export const isModelLoading = (modelId: string): boolean => !models.value.has(mo
 export const knownModel = (modelId: string): Model | undefined => models.value.get(modelId);
 
 export function forgetModels(): void {
-  asked.clear();
+  asked = new Set();
   missing.value = new Set();
   models.value = new Map();
 }

@@ -19,10 +19,15 @@ export const geofences = signal<readonly Geofence[] | null>(null);
 /** Whether there are more than these. */
 export const areGeofencesCut = signal(false);
 
+/** Counts requests: an earlier answer may come later. */
+let run = 0;
+
 /** The newest ones; none where the user may not read them. */
 export async function loadGeofences(): Promise<void> {
   if (!may('GET', '/geofences')) return;
+  const mine = ++run;
   const found = await list<Geofence>('/geofences', { limit: MAX_GEOFENCES + 1, sortBy: '-_id' });
+  if (mine !== run) return;
   batch(() => {
     geofences.value = found.slice(0, MAX_GEOFENCES);
     areGeofencesCut.value = found.length > MAX_GEOFENCES;

@@ -11,17 +11,19 @@ export interface Named extends Entity {
 }
 
 const stores = signal<ReadonlyMap<string, readonly Named[]>>(new Map());
-const asked = new Set<string>();
+/** By store: what was asked for last. An earlier answer may come later. */
+const asked = new Map<string, Promise<readonly Named[]>>();
 
 /** The entities of a store, as soon as they are known; none where the user may not read them. */
 export function namedOf(store: string): readonly Named[] {
   if (!asked.has(store) && may('GET', `/${store}`)) {
-    asked.add(store);
-    void list<Named>(`/${store}`, { only: 'name,login,parent' })
+    const answer = list<Named>(`/${store}`, { only: 'name,login,parent' });
+    asked.set(store, answer);
+    void answer
       .then((found) => {
-        stores.value = new Map([...stores.value, [store, found]]);
+        if (asked.get(store) === answer) stores.value = new Map([...stores.value, [store, found]]);
       })
-      .catch(() => asked.delete(store));
+      .catch(() => asked.get(store) === answer && asked.delete(store));
   }
   return stores.value.get(store) ?? [];
 }

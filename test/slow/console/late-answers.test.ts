@@ -197,3 +197,24 @@ test('forgets a place that was searched for before its packet was removed', asyn
   search.release();
   await cardShows(page, PLACES[1]);
 });
+
+test('shows an alarm as acknowledged that is while it is read', async () => {
+  const ferry = await createFerry('alarmed');
+  const select = { objects: ['alarmed'] };
+  await service.admin('POST', 'rules', { name: 'Low', select, when: { param: 'fuel', op: '<', value: 10 } });
+  await service.admin('POST', 'objects/alarmed/packets', { fuel: 4 });
+  const alarms = async () => (await service.admin('GET', `alarms?where.object=${ferry._id}`)).body;
+  await until(async () => (await alarms()).length === 1, 'the alarm');
+  const [{ _id }] = await alarms();
+  const page = await openLoggedIn();
+  await page.goto(`${service.url}/alarms`);
+  await page.locator('.status.live').waitFor();
+  const alarm = await holdAnswer(page, new RegExp(`/api/v1/alarms/${_id}$`), 1);
+  await page.locator('.alarm-open').click();
+  await alarm.isRead;
+  await page.locator('.nav .badge').waitFor();
+  await service.admin('POST', `alarms/${_id}/acknowledge`, { note: 'On my way' });
+  await page.locator('.nav .badge').waitFor({ state: 'detached' });
+  alarm.release();
+  await page.locator('.alarm-detail').getByText('Acknowledged by admin').waitFor();
+});
