@@ -46,6 +46,8 @@ export class BucketReader {
   readonly #bucket: Bucket;
   readonly #fields = new Map<string, FieldValues>();
   #shapes: Shapes | null = null;
+  /** For each column, which shapes have it. */
+  #shapesWith: readonly (readonly number[])[] | null = null;
   /** The rows of fields that every packet has. */
   #all: Uint32Array | null = null;
 
@@ -105,10 +107,13 @@ export class BucketReader {
 
   #rowsOf(place: number): Uint32Array {
     const { shapes, places } = this.#shapesOf();
-    const has = shapes.map((shape) => shape.includes(place));
-    if (has.every(Boolean)) return this.#allRows();
+    this.#shapesWith ??= findShapesWith(shapes, this.head.columns.length);
+    const found = this.#shapesWith[place] as readonly number[];
+    if (found.length === shapes.length) return this.#allRows();
+    const has = new Uint8Array(shapes.length);
+    for (const nth of found) has[nth] = 1;
     const rows: number[] = [];
-    for (let row = 0; row < places.length; row++) if (has[places[row] as number]) rows.push(row);
+    for (let row = 0; row < places.length; row++) if (has[places[row] as number] === 1) rows.push(row);
     return Uint32Array.from(rows);
   }
 
@@ -154,6 +159,15 @@ export class BucketReader {
 }
 
 const STAMPS_PER_MS = 1_000;
+
+/** Looks at each shape once: to look for each column in each shape takes long where both are many. */
+function findShapesWith(shapes: readonly Shape[], columns: number): number[][] {
+  const found = Array.from({ length: columns }, (): number[] => []);
+  for (const [nth, shape] of shapes.entries()) {
+    for (const place of shape) found[place]?.push(nth);
+  }
+  return found;
+}
 
 function writeRow(
   out: Buffer,

@@ -1,6 +1,6 @@
 /** The values of a column that was read: as numbers for a series, and as bytes for the packets. */
 import { BSON_TYPES } from '../platform/mongo/bson/reader.js';
-import { ByteReader, DamageError } from './bytes.js';
+import { ByteReader, DamageError, WHOLE_MAX } from './bytes.js';
 import { COLUMN_FORMS } from './column.js';
 import { readDoubles } from './doubles.js';
 import { readIntegers } from './integers.js';
@@ -194,6 +194,7 @@ export class ColumnValues implements Values {
     }
     checkSpace(out, start, 1 + this.#name.length + NUMBER_BYTES);
     if (kind === INT64) {
+      if (!Number.isInteger(value) || Math.abs(value) >= WHOLE_MAX) throw new DamageError('an integer is not whole');
       const pos = writeName(out, start, INT64, this.#name);
       return out.writeBigInt64LE(BigInt(value), pos);
     }

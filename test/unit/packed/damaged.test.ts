@@ -1,11 +1,13 @@
 /** Damaged buckets: a clear error for their interval, never other packets, and never more memory than a bucket may take. */
 import { crc32 } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
+import { BSON } from 'mongodb';
 import { ByteReader, DamageError } from '../../../src/packed/bytes.js';
 import { type Bucket, FORMAT } from '../../../src/packed/head.js';
 import { pack } from '../../../src/packed/pack.js';
 import { readShapes, ShapeCollector } from '../../../src/packed/shapes.js';
 import { BucketReader, DamagedBucketError, unpack } from '../../../src/packed/unpack.js';
+import { BSON_TYPES } from '../../../src/platform/mongo/bson/reader.js';
 import { fc, runsOf } from '../../support/runs.js';
 import { rowsOfAnyKind, toPacketRow } from './rows.js';
 
@@ -90,12 +92,32 @@ describe('damage', () => {
     fc.assert(
       fc.property(rowsOfAnyKind, fc.array(changes, { minLength: 1, maxLength: 8 }), (some, all) => {
         const original = pack(some);
-        const found = read(sign(original, all.reduce(change, original)));
-        if (found instanceof Error) expect(found).toBeInstanceOf(DamagedBucketError);
-        else expect(found.reduce((sum, { length }) => sum + length, 0)).toBeLessThanOrEqual(FORMAT.bytes);
+        const signed = sign(original, all.reduce(change, original));
+        const found = read(signed);
+        if (found instanceof Error) {
+          // Any error becomes one that names the interval: what was noticed is its cause.
+          expect(found).toBeInstanceOf(DamagedBucketError);
+          expect(found.cause).toBeInstanceOf(DamageError);
+          return;
+        }
+        const { bytes, rows: count } = new BucketReader(signed).head;
+        expect(bytes).toBeLessThanOrEqual(FORMAT.bytes);
+        expect(found.map((row) => row.readInt32LE())).toEqual(found.map(({ length }) => length));
+        expect([found.length, found.reduce((sum, { length }) => sum + length, 0)]).toEqual([count, bytes]);
       }),
       { numRuns: runsOf(1_000) },
     );
+  });
+
+  test('is found where a 64-bit integer is no whole number any more', () => {
+    const original = pack(rows.map((_, index) => toPacketRow(index, { count: BSON.Long.fromNumber(7 * index + 1) })));
+    const column = Buffer.from(original.columns.get('count') as Buffer);
+    // Stored, of values, of one kind, which are decimals of no digits.
+    expect([...column.subarray(0, 6)]).toEqual([0, 0, 1, BSON_TYPES.INT64, 1, 0]);
+    column[5] = 1;
+    const found = read(sign(original, { ...original, columns: new Map(original.columns).set('count', column) }));
+    expect(found).toBeInstanceOf(DamagedBucketError);
+    expect((found as Error).cause).toBeInstanceOf(DamageError);
   });
 
   test.each<[string, Bucket]>([
