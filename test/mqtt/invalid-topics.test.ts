@@ -95,3 +95,24 @@ test('refuses a message whose answers nobody could receive, and stores the next 
   const { body } = await service.admin('GET', `objects/${raw.id}/packets`);
   expect(body.flatMap(({ n }: { n?: number }) => n ?? [])).toEqual([2]);
 });
+
+test.each<[name: string, topic: string, properties: object]>([
+  ['whose answers nobody could receive', 'base/state/n', { responseTopic: 'answers/#' }],
+  ['on a topic with a wildcard', 'base/state/+', {}],
+])('keeps the topic alias of a refused message %s: the device goes on with it', async (_, topic, properties) => {
+  const raw = await connect(5);
+  raw.send(
+    PUBLISH(topic, '1', { messageId: 1, properties: { topicAlias: 3, ...properties } }),
+    PUBLISH('', '2', { messageId: 2, properties: { topicAlias: 3 } }),
+    PUBLISH('base/state', '{"m":3}', { messageId: 3 }),
+  );
+  await until(() => raw.received.length === 4, 'three acknowledgements');
+  const isValid = topic === 'base/state/n';
+  expect(raw.received.slice(1)).toEqual([
+    expect.objectContaining({ cmd: 'puback', messageId: 1, reasonCode: 0x90 }),
+    expect.objectContaining({ cmd: 'puback', messageId: 2, reasonCode: isValid ? 0 : 0x90 }),
+    expect.objectContaining({ cmd: 'puback', messageId: 3, reasonCode: 0 }),
+  ]);
+  const { body } = await service.admin('GET', `objects/${raw.id}/packets`);
+  expect(body.flatMap(({ n, m }: { n?: number; m?: number }) => n ?? m ?? [])).toEqual(isValid ? [2, 3] : [3]);
+});

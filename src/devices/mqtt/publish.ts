@@ -20,12 +20,13 @@ export interface PublishDeps extends ReceiveDeps {
 /** Stores a message, and acknowledges it then. Throws ProtocolError. */
 export function handlePublish(deps: PublishDeps, connection: Connection, packet: IPublishPacket): void {
   const { qos, messageId = 0 } = packet;
-  const fault = explainTopics(packet);
+  // An alias is set also by a message that is refused: its device goes on with it.
+  const topic = topicOf(connection, packet);
+  const fault = explainTopics(topic, packet);
   if (fault !== null) {
-    refuseTopic(deps, connection, packet, fault);
+    refuseTopic(deps, connection, { ...packet, topic }, fault);
     return;
   }
-  const topic = topicOf(connection, packet);
   const isRepeated = qos === 2 && isUnreleased(connection, messageId);
   const dup = packet.dup || isRepeated;
   const published: Published = { topic, payload: packet.payload, qos, dup, messageId };
@@ -68,10 +69,10 @@ export function refuseOversized(deps: PublishDeps, connection: Connection, messa
 }
 
 /** What is wrong with the topics of a message ([MQTT-3.3.2-2], [MQTT-3.3.2-14]); null for nothing. */
-function explainTopics({ topic, properties }: IPublishPacket): ProtocolError | null {
-  const { topicAlias, responseTopic } = properties ?? {};
-  if (topic === '' && topicAlias === undefined) return new ProtocolError('a message without a topic');
-  if (topic !== '' && !isTopicName(topic)) return new ProtocolError('a topic with a wildcard', REASON.topicInvalid);
+function explainTopics(topic: string, { properties }: IPublishPacket): ProtocolError | null {
+  if (topic === '') return new ProtocolError('a message without a topic');
+  if (!isTopicName(topic)) return new ProtocolError('a topic with a wildcard', REASON.topicInvalid);
+  const { responseTopic } = properties ?? {};
   if (responseTopic === undefined || isTopicName(responseTopic)) return null;
   return new ProtocolError('a response topic with a wildcard', REASON.topicInvalid);
 }
