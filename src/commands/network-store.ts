@@ -5,7 +5,9 @@
 import { ObjectId } from 'mongodb';
 import { isId } from '../core/entity.js';
 import type { Json } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
+import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionOf } from '../platform/mongo/schema/collections.js';
@@ -71,7 +73,10 @@ export interface PassedOn {
   readonly sourceId: string;
 }
 
-/** Stores a receipt for a command that this source has passed on, unless it has ended or the device has confirmed it. */
+/**
+ * Stores a receipt for a command that this source has passed on, unless it has ended or the device has confirmed it. A network may tell it
+ * before the answer is stored that says what it calls the command. Most tell it once, whatever they are answered: it waits for that.
+ */
 export async function noteReceipt(
   database: Database,
   { objectId, sourceId }: PassedOn,
@@ -80,7 +85,7 @@ export async function noteReceipt(
 ): Promise<void> {
   if ('id' in command && !isId(command.id)) return;
   const named = 'id' in command ? { _id: new ObjectId(command.id) } : { _downlink: command.downlinkId };
-  // A receipt may be here before the answer to the request that it is for.
+  // By its `_id` a command is found while it is being passed on, too.
   const passedOn = { _bySource: sourceId, status: { $in: ['queued', 'sent'] } };
   const taken = { 'times.sent': { $ifNull: ['$times.sent', nowMs] } };
   const steps = {
@@ -89,5 +94,22 @@ export async function noteReceipt(
     failed: { status: 'failed', ...taken, 'times.failed': nowMs, result: { $literal: { message: reason } } },
   };
   const filter = { object: new ObjectId(objectId), ...passedOn, ...named };
-  await changeCommand(database, filter, [{ $set: steps[status] }], WAITING_INDEX);
+  const store = () => changeCommand(database, filter, [{ $set: steps[status] }], WAITING_INDEX);
+  if ((await store()) !== null || 'id' in command) return;
+  const untilMs = clock.steadyMs() + LIMITS.downlinkReceiptWaitMs;
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
+    // Asked before the look: what was stored between is found.
+    const isBeingPassedOn = await hasClaimed(database, { objectId, sourceId });
+    if ((await store()) !== null || !isBeingPassedOn || clock.steadyMs() >= untilMs) return;
+    await clock.wait(pauseMs);
+  }
+}
+
+const FIRST_PAUSE_MS = 50;
+
+/** Whether a command of the object is being passed on by the source. */
+async function hasClaimed(database: Database, { objectId, sourceId }: PassedOn): Promise<boolean> {
+  const filter = { object: new ObjectId(objectId), status: 'queued', _bySource: sourceId };
+  const options = { projection: { _id: 1 }, hint: WAITING_INDEX };
+  return (await mapDriverErrors(() => collectionOf(database, COMMANDS).findOne(filter, options))) !== null;
 }

@@ -21,6 +21,8 @@ export const SOURCE_LIMITS = {
   downlinkRetryMaxMs: 10 * MINUTE_MS,
   downlinkCheckMs: SECOND_MS,
   downlinkBatch: 1_000,
+  // How long an event of a network waits for the command that it names, while one is being passed on.
+  downlinkReceiptWaitMs: 2 * SECOND_MS,
   // Objects that one source creates within an hour, and unknown devices of one source that the audit names within an hour.
   sourceRegistrations: 1_000,
   sourceRegistrationsMs: HOUR_MS,

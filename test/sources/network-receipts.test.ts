@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import { useCommandPeer } from '../support/command-peer.js';
 import { useService } from '../support/fixture.js';
 import { type Source, useSources } from '../support/sources.js';
+import { until } from '../support/until.js';
 
 const service = useService({ env: { WEBHOOK_NETWORKS: '127.0.0.0/8' } });
 const sources = useSources(service);
@@ -119,6 +120,46 @@ test('never takes back what is known already', async () => {
   const done = await service.admin('POST', `objects/${id}/commands/${commandId}/result`, { status: 'done' });
   expect(done.status).toBe(200);
   for (const event of late) expect((await tell(event)).status).toBe('done');
+});
+
+/** Waits until the service has looked for the command that the network calls so. */
+async function looksFor(downlinkId: string): Promise<void> {
+  const looks = service.client.db().collection('system.profile');
+  await until(async () => (await looks.findOne({ 'command.query._downlink': downlinkId })) !== null, 'a look for it');
+}
+
+test('is stored where the network tells it before it answers, since no network tells it again', async () => {
+  await service.client.db().command({ profile: 2 });
+  const downlinkId = '11111111-0b3e-4f10-9d3c-3ff6f4d8b1a5';
+  let answer = (): void => undefined;
+  Object.assign(peer, {
+    text: JSON.stringify({ id: downlinkId }),
+    held: new Promise<void>((resolve) => {
+      answer = resolve;
+    }),
+  });
+  const { id, source } = await connect('chirpstack');
+  const commandId = await command(id, 'valve', { data: 'AQ==' });
+  await until(() => peer.got.length === 1, 'the command at the network');
+  const event = { ...CHIRPSTACK, deviceInfo: { devEui: id }, downlinkId: 1, queueItemId: downlinkId, fCntDown: 7 };
+  const telling = send(source, event, '?event=txack');
+  await looksFor(downlinkId);
+  answer();
+  expect((await telling).status).toBe(200);
+  await becomes(commandId, 'sent');
+  expect(await read(commandId)).toMatchObject({ status: 'sent', network: 'sent' });
+  await service.client.db().command({ profile: 0 });
+});
+
+test('is answered at once where no command is being passed on, and after a while where it names none of them', async () => {
+  const { id, commandId, tell } = await sendThrough('chirpstack');
+  const event = { ...CHIRPSTACK, queueItemId: 'unknown', acknowledged: true };
+  expect((await tell(event, '?event=ack')).status).toBe('sent');
+  Object.assign(peer, { status: () => 503 });
+  const waiting = await command(id, 'valve', { data: 'AQ==' });
+  await until(() => peer.got.length === 2, 'the command at the network');
+  expect((await tell(event, '?event=ack')).status).toBe('sent');
+  expect([(await read(waiting)).status, (await read(commandId)).status]).toEqual(['queued', 'sent']);
 });
 
 test('is heard only from the source that has passed the command on, for the object of the device', async () => {

@@ -23,6 +23,8 @@ export interface CommandPeer {
   status: () => number;
   /** The body of its answers. */
   text: string;
+  /** Until when it keeps its answers back. */
+  held: Promise<void> | null;
 }
 
 /** The token with which it is asked. */
@@ -48,16 +50,17 @@ export function useCommandPeer(
   service: TestService,
   { createSource, createObject, send }: ReturnType<typeof useSources>,
 ) {
-  const peer: CommandPeer = { url: '', got: [], status: () => 200, text: '{}' };
+  const peer: CommandPeer = { url: '', got: [], status: () => 200, text: '{}', held: null };
   let server: Server;
   beforeAll(async () => {
     server = createServer((req, res) => {
       const chunks: Buffer[] = [];
       req.on('data', (chunk) => chunks.push(chunk));
-      req.on('end', () => {
+      req.on('end', async () => {
         const body = JSON.parse(Buffer.concat(chunks).toString());
         const status = peer.status();
         peer.got.push({ path: req.url ?? '', headers: req.headers, body, status });
+        await peer.held;
         res.writeHead(status).end(peer.text);
       });
     });
@@ -69,7 +72,7 @@ export function useCommandPeer(
     server.close();
   });
   beforeEach(() => {
-    Object.assign(peer, { got: [], status: () => 200, text: '{}' });
+    Object.assign(peer, { got: [], status: () => 200, text: '{}', held: null });
   });
 
   // biome-ignore lint/suspicious/noExplicitAny: commands
