@@ -16,7 +16,7 @@ export interface PastReport {
 export const readsPresence = ({ singles }: CompiledRule): boolean =>
   singles.some(({ condition }) => {
     if (condition.kind === 'param') return condition.path[0] === 'online';
-    return condition.kind === 'online' || (condition.kind === 'expr' && condition.expression.params.includes('online'));
+    return condition.kind === 'online' || (condition.kind === 'expr' && condition.expression.mayDependOn('online'));
   });
 
 export const receivedMsOf = (packet: JsonObject): number => Number(packet._ts ?? Number(packet.time) * 1_000) / 1_000;

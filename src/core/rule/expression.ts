@@ -22,6 +22,8 @@ export interface Expression {
   readonly text: string;
   /** The members of `p` that it reads. */
   readonly params: readonly string[];
+  /** Whether its result may depend on this member of `p`, or on the value before: `"online" in p` reads all members. */
+  mayDependOn(name: string): boolean;
   /** Whether it reads the values before the packet, or the object. */
   readonly readsLast: boolean;
   readonly readsObject: boolean;
@@ -97,10 +99,16 @@ export function parseExpression(given: unknown, place: string): Expression {
   if (type !== 'bool' && type !== 'dyn') fail(`expected a condition, which is true or false; this is ${type}`, 0);
   const nodes = nodesIn(run.ast);
   const params = new Set(nodes.flatMap((node) => memberOf(node, 'p')));
-  const reads = (name: string): boolean => nodes.some(({ op, args }) => op === 'id' && args === name);
+  const countOf = (name: string): number => nodes.filter(({ op, args }) => op === 'id' && args === name).length;
+  const reads = (name: string): boolean => countOf(name) > 0;
+  const mayRead = (variable: string, name: string): boolean => {
+    const members = nodes.flatMap((node) => memberOf(node, variable));
+    return members.includes(name) || countOf(variable) > members.length;
+  };
   return {
     text: given,
     params: [...params],
+    mayDependOn: (name) => mayRead('p', name) || mayRead('last', name),
     readsLast: reads('last'),
     readsObject: reads('object'),
     evaluate: (input) => evaluate(program, input),

@@ -1,7 +1,7 @@
 /** Dry runs over the packets of a device whose clock is slow: what the service has reported is put where it came. */
 import { expect, test } from '@jest/globals';
 import { createDryRun } from '../../../src/alarms/dry-run.js';
-import { createReportReader } from '../../../src/alarms/past-presence.js';
+import { createReportReader, readsPresence } from '../../../src/alarms/past-presence.js';
 import type { JsonObject } from '../../../src/core/json.js';
 import { compile, MINUTE_MS, spansOf } from './support.js';
 
@@ -84,4 +84,20 @@ test.each<Row>([
   ],
 ])('counts %s by the clock of the device', (_about, when, stored, spans) => {
   expect(run(when, stored, 40)).toEqual(spans);
+});
+
+test.each<[expr: string, expected: boolean]>([
+  ['p.online', true],
+  ['p["online"] == false', true],
+  ['has(p.online) && p.t > 8.0', true],
+  ['"online" in p', true],
+  ['p.exists(name, name == "online")', true],
+  ['size(p) > 3', true],
+  ['p[object.name] == false', true],
+  ['last.online == false', true],
+  ['size(last) > 3', true],
+  ['p.t > 8.0', false],
+  ['p["t"] > last.t && object.online == true', false],
+])('knows whether a rule asks for presence: %s', (expr, expected) => {
+  expect(readsPresence(compile({ when: { expr } }))).toBe(expected);
 });
