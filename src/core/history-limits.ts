@@ -33,6 +33,12 @@ export const HISTORY_LIMITS = {
   reportPackets: 20_000_000,
   reportMs: MINUTE_MS,
   reportRows: 10_000,
+  // All rows of a report, and those of one object, which are in memory together. The points of all geofences, and how many of them are
+  // read at a time.
+  reportAllRows: 2_000_000,
+  reportObjectRows: 50_000,
+  reportFencePoints: 200_000,
+  reportFencesRead: 20,
   // A report is sent in pieces: when so much of it is written, or after so long.
   reportPieceBytes: 64 * KIB,
   reportPieceMs: 5 * SECOND_MS,

@@ -35,7 +35,7 @@ export interface Fence {
 }
 
 /** The geofences that the caller may read; `ids`: only these. Throws 413, 503. */
-export async function findFences(
+async function findFences(
   database: Database,
   caller: Caller,
   ids: readonly string[] | null,
@@ -43,29 +43,50 @@ export async function findFences(
   const store = builtInStore('geofences');
   const conditions: Filter<Document>[] = [await readableFilter(database, store, scopeOf(caller))];
   if (ids !== null) conditions.push({ _id: { $in: ids.map((id) => new ObjectId(id)) } });
-  const find = () =>
-    collectionOf(database, store)
-      .find({ $and: conditions }, { projection: { name: 1, geometry: 1, radius: 1 } })
-      .limit(LIMITS.reportGeofences + 1)
-      .toArray();
-  const found = await mapDriverErrors(find);
-  if (found.length > LIMITS.reportGeofences) {
-    throw tooLarge(`a report covers at most ${LIMITS.reportGeofences} geofences: name them with geofences`);
-  }
-  return found
-    .map((one) => ({ id: String(one._id), name: String(one.name ?? ''), shape: toPlain(one) as JsonObject }))
-    .filter(({ id }) => mayCall(caller, 'GET', ['geofences', id]));
+  // Other members of a geometry may be large.
+  const projection = { name: 1, radius: 1, 'geometry.type': 1, 'geometry.coordinates': 1 };
+  return mapDriverErrors(async () => {
+    const cursor = collectionOf(database, store).find(
+      { $and: conditions },
+      { projection, batchSize: LIMITS.reportFencesRead, maxTimeMS: LIMITS.databaseOperationMs },
+    );
+    const fences: Fence[] = [];
+    let points = 0;
+    for await (const one of cursor) {
+      database.stop?.throwIfAborted();
+      const id = String(one._id);
+      if (!mayCall(caller, 'GET', ['geofences', id])) continue;
+      fences.push({ id, name: String(one.name ?? ''), shape: toPlain(one) as JsonObject });
+      points += countPoints(one.geometry?.coordinates);
+      if (fences.length > LIMITS.reportGeofences) throw tooMuch(`${LIMITS.reportGeofences} geofences`);
+      if (points > LIMITS.reportFencePoints) throw tooMuch(`${LIMITS.reportFencePoints} points of geofences`);
+    }
+    return fences;
+  }, LIMITS.databaseOperationMs);
 }
 
-export function geofenceReport(interval: ReportInterval, rules: TripRules, fences: readonly Fence[]): Report {
-  const findInside = createFences(fences.map(({ shape }) => shape));
+const tooMuch = (most: string): Error => tooLarge(`a report covers at most ${most}: name them with geofences`);
+
+/** Of coordinates of any depth. */
+function countPoints(coordinates: unknown): number {
+  if (!Array.isArray(coordinates)) return 0;
+  if (!Array.isArray(coordinates[0])) return 1;
+  return coordinates.reduce<number>((sum, one) => sum + countPoints(one), 0);
+}
+
+/** `ids`: of these geofences only. */
+export function geofenceReport(interval: ReportInterval, rules: TripRules, ids: readonly string[] | null): Report {
   return {
     name: 'geofences',
     needs: 'track',
     interval,
     columns: COLUMNS,
     fields: POSITION_FIELDS,
-    begin: () => new GeofenceReading(interval, rules, { fences, findInside }),
+    async open(database, caller) {
+      const fences = await findFences(database, caller, ids);
+      const findInside = createFences(fences.map(({ shape }) => shape));
+      return (_object, { countRow }) => new GeofenceReading(interval, rules, { fences, findInside, countRow });
+    },
   };
 }
 
@@ -76,12 +97,19 @@ interface Sum {
   departureMs: number;
 }
 
+interface Finding {
+  readonly fences: readonly Fence[];
+  readonly findInside: ReturnType<typeof createFences>;
+  readonly countRow: () => void;
+}
+
 /** An object is inside from the first position inside to the first one outside, or to the last one inside before a gap or a jump. */
 class GeofenceReading implements Reading {
   readonly #interval: ReportInterval;
   readonly #gapMs: number;
   readonly #fences: readonly Fence[];
   readonly #findInside: ReturnType<typeof createFences>;
+  readonly #countRow: () => void;
   readonly #movement: Movement;
   /** Since when it is inside, by geofence. */
   readonly #since = new Map<number, number>();
@@ -90,15 +118,12 @@ class GeofenceReading implements Reading {
   #inside: ReadonlySet<number> = new Set();
   #lastMs = 0;
 
-  constructor(
-    interval: ReportInterval,
-    rules: TripRules,
-    { fences, findInside }: { fences: readonly Fence[]; findInside: ReturnType<typeof createFences> },
-  ) {
+  constructor(interval: ReportInterval, rules: TripRules, { fences, findInside, countRow }: Finding) {
     this.#interval = interval;
     this.#gapMs = rules.gapMs;
     this.#fences = fences;
     this.#findInside = findInside;
+    this.#countRow = countRow;
     this.#sums = interval.starts.map(() => new Map<number, Sum>());
     this.#movement = new Movement(rules, { onMoved: this.#onMoved });
   }
@@ -107,12 +132,18 @@ class GeofenceReading implements Reading {
     return this.#movement.take(memory, starts);
   }
 
-  finish(): readonly Row[] {
+  finish(): Iterable<Row> {
     this.#movement.finish();
     for (const fence of [...this.#since.keys()]) this.#leave(fence, this.#lastMs);
-    return this.#sums.flatMap((sums, part) =>
-      [...sums.keys()].sort((a, b) => a - b).map((fence) => this.#toRow(part, fence, sums.get(fence) as Sum)),
-    );
+    return this.#rows();
+  }
+
+  *#rows(): Generator<Row> {
+    for (const [part, sums] of this.#sums.entries()) {
+      for (const fence of [...sums.keys()].sort((a, b) => a - b)) {
+        yield this.#toRow(part, fence, sums.get(fence) as Sum);
+      }
+    }
   }
 
   #toRow(part: number, fence: number, { visits, durationMs, arrivalMs, departureMs }: Sum): Row {
@@ -142,6 +173,11 @@ class GeofenceReading implements Reading {
     this.#lastMs = fix.timeMs;
   };
 
+  #newSum(startMs: number): Sum {
+    this.#countRow();
+    return { visits: 0, durationMs: 0, arrivalMs: startMs, departureMs: startMs };
+  }
+
   #leave(fence: number, toMs: number): void {
     const fromMs = this.#since.get(fence) as number;
     this.#since.delete(fence);
@@ -149,7 +185,7 @@ class GeofenceReading implements Reading {
     divide(this.#interval, { fromMs, toMs }, (part, ms) => {
       const sums = this.#sums[part] as Map<number, Sum>;
       const startMs = part === arrived ? fromMs : (this.#interval.starts[part] as number);
-      const sum = sums.get(fence) ?? { visits: 0, durationMs: 0, arrivalMs: startMs, departureMs: startMs };
+      const sum = sums.get(fence) ?? this.#newSum(startMs);
       if (part === arrived) sum.visits++;
       sum.durationMs += ms;
       sum.departureMs = startMs + ms;

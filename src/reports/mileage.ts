@@ -22,7 +22,12 @@ export const mileageReport = (interval: ReportInterval, rules: TripRules): Repor
   interval,
   columns: COLUMNS,
   fields: POSITION_FIELDS,
-  begin: () => new MileageReading(interval, rules),
+  open:
+    () =>
+    (_object, { countRow }) => {
+      for (let part = 0; part < interval.starts.length; part++) countRow();
+      return new MileageReading(interval, rules);
+    },
 });
 
 interface Part {
@@ -59,18 +64,24 @@ class MileageReading implements Reading {
     return this.#movement.take(memory, starts);
   }
 
-  finish(): readonly Row[] {
+  finish(): Iterable<Row> {
     this.#movement.finish();
-    return this.#parts.map((part, index) => ({
-      from: this.#interval.starts[index] as number,
-      to: partEnd(this.#interval, index),
-      distance: part.distanceM,
-      trips: part.trips,
-      movingTime: part.movingMs,
-      stops: part.stops,
-      standingTime: part.standingMs,
-      maxSpeed: part.maxSpeed,
-    }));
+    return this.#rows();
+  }
+
+  *#rows(): Generator<Row> {
+    for (const [index, part] of this.#parts.entries()) {
+      yield {
+        from: this.#interval.starts[index] as number,
+        to: partEnd(this.#interval, index),
+        distance: part.distanceM,
+        trips: part.trips,
+        movingTime: part.movingMs,
+        stops: part.stops,
+        standingTime: part.standingMs,
+        maxSpeed: part.maxSpeed,
+      };
+    }
   }
 
   #onMoved = ({ fix, speed, last, fromM, toM }: Moved): void => {

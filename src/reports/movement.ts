@@ -6,7 +6,7 @@ import { PositionReader } from '../packets/position.js';
 import { clock } from '../platform/clock.js';
 
 /** How many packets are read between two checks of the clock. */
-const CHECKED = 64;
+const CHECKED = 8;
 
 /** A position, and the way to it. */
 export interface Moved {

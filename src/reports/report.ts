@@ -1,4 +1,5 @@
 /** What a report is: its columns, its rows, and how one object after the other is read for it. */
+import type { Caller } from '../core/access.js';
 import { tooLarge } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import type { ReportName } from '../core/report-kinds.js';
@@ -24,9 +25,20 @@ export interface Column {
 /** Reads the packets of one object, in the order of time. */
 export interface Reading {
   take(memory: Buffer, starts: readonly number[]): Promise<void>;
-  /** The rows of the object, after its last packet. */
-  finish(): readonly Row[];
+  /** The rows of the object, after its last packet, made one by one. */
+  finish(): Iterable<Row>;
 }
+
+/** What a reading has beside its object. */
+export interface ReadingContext {
+  /** For what it needs from before the interval. */
+  readonly database: Database;
+  /** Call this for each row, before there is one more. Throws what `isReportLimit` tells. */
+  readonly countRow: () => void;
+}
+
+/** Begins with an object. */
+export type Begin = (object: ReportObject, context: ReadingContext) => Reading | Promise<Reading>;
 
 export interface Report {
   readonly name: ReportName;
@@ -36,13 +48,13 @@ export interface Report {
   readonly columns: readonly Column[];
   /** The fields of packets that it is computed from. */
   readonly fields: readonly string[];
-  /** `database`: for what it needs from before the interval. */
-  begin(object: ReportObject, database: Database): Reading | Promise<Reading>;
+  /** Reads what it needs beside packets. */
+  open(database: Database, caller: Caller): Begin | Promise<Begin>;
 }
 
 export interface ObjectRows {
   readonly object: ReportObject;
-  readonly rows: readonly Row[];
+  readonly rows: Iterable<Row>;
 }
 
 /** Thrown where a report would read more than it may: 413, or a note at the end of an answer that has begun. */
@@ -55,11 +67,26 @@ function limitReached(what: string): Error {
   return error;
 }
 
+class RowCount {
+  #all = 0;
+
+  /** Returns what counts the rows of the next object. */
+  startObject(): () => void {
+    let own = 0;
+    return () => {
+      own++;
+      if (own > LIMITS.reportObjectRows) throw limitReached(`more than ${LIMITS.reportObjectRows} rows of one object`);
+      this.#all++;
+      if (this.#all > LIMITS.reportAllRows) throw limitReached(`more than ${LIMITS.reportAllRows} rows`);
+    };
+  }
+}
+
 /** Reads one object after the other. Throws what `isReportLimit` tells, the abort reason when the client has left, and 503. */
 export async function* readReport(
   database: Database,
   report: Report,
-  objects: readonly ReportObject[],
+  { objects, caller }: { readonly objects: readonly ReportObject[]; readonly caller: Caller },
 ): AsyncGenerator<ObjectRows> {
   const work = createWorkClock(
     database,
@@ -67,9 +94,12 @@ export async function* readReport(
     () => limitReached(`the report takes longer than ${LIMITS.reportMs / 1_000} s to compute`) as never,
   );
   const { fromMs, toMs } = report.interval;
+  const begin = await work.count(async () => report.open(work.database, caller));
+  const rows = new RowCount();
   let packets = 0;
   for (const object of objects) {
-    const reading = await work.count(async () => report.begin(object, work.database));
+    const context = { database: work.database, countRow: rows.startObject() };
+    const reading = await work.count(async () => begin(object, context));
     const query = { objectIds: [object.objectId], time: { from: fromMs, below: toMs + 1 } };
     for await (const batch of streamPackets(work.database, { ...query, fields: report.fields, readsAhead: true })) {
       packets += batch.starts.length;

@@ -8,12 +8,11 @@ import { parseCsvForm } from '../history/export-routes.js';
 import { parseTripRules, TRIP_QUERY } from '../history/track-routes.js';
 import { EXPORT_TYPES } from '../packets/export-format.js';
 import { CSV_QUERY } from '../packets/routes.js';
-import { callerOf } from '../platform/http/caller.js';
 import { EXAMPLE_ID, ID } from '../platform/http/parameters.js';
 import { parseCount, parseDurationParam, parseText } from '../platform/http/query-params.js';
 import { defineRoute, type Parameter } from '../platform/http/route.js';
 import { COUNT, TIME } from '../platform/http/schema.js';
-import { findFences, geofenceReport } from './geofence-times.js';
+import { geofenceReport } from './geofence-times.js';
 import { parseReportInterval, type ReportInterval, toZonedText } from './interval.js';
 import { mileageReport } from './mileage.js';
 import { parseIds, parseObjectSelection } from './objects.js';
@@ -222,10 +221,7 @@ const getGeofences = defineRoute({
   errors: [413],
   handle: (deps: ReportDeps) => (req, res) => {
     const ids = parseIds(req.query, 'geofences', LIMITS.reportGeofences);
-    return answer(deps, req, res, async (interval) => {
-      const fences = await findFences(deps.listDatabase, callerOf(res), ids);
-      return geofenceReport(interval, parseTripRules(req.query), fences);
-    });
+    return answer(deps, req, res, (interval) => geofenceReport(interval, parseTripRules(req.query), ids));
   },
 });
 
@@ -281,7 +277,7 @@ async function answer(
   deps: ReportDeps,
   req: Request,
   res: Response,
-  createReport: (interval: ReportInterval) => Report | Promise<Report>,
+  createReport: (interval: ReportInterval) => Report,
 ): Promise<void> {
   const { query } = req;
   const interval = parseReportInterval(query, deps.now());
@@ -289,7 +285,7 @@ async function answer(
   const limit = Math.min(parseCount(query, 'limit') ?? LIMITS.reportRows, LIMITS.reportRows);
   const form = parseCsvForm(query);
   const isFile = isCsv(req);
-  const report = await createReport(interval);
+  const report = createReport(interval);
   if (isFile) {
     res.setHeader('Content-Disposition', `attachment; filename="${fileName(report)}"`);
     const type = `${EXPORT_TYPES.csv}; charset=utf-8; header=present`;

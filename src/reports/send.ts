@@ -9,6 +9,7 @@ import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js'
 import { consumeForBytes } from '../platform/http/rate-limit.js';
 import { sendJson } from '../platform/http/responses.js';
 import { readHistory } from '../platform/mongo/driver/list-queue.js';
+import { eachInSlices } from '../platform/slices.js';
 import { findReportObjects, type ObjectSelection } from './objects.js';
 import { isReportLimit, type Report, readReport } from './report.js';
 import { Totals } from './totals.js';
@@ -33,19 +34,22 @@ export async function sendReport(deps: ReportDeps, req: Request, res: Response, 
   const database = listDatabaseFor(deps, req, res);
   await readHistory(database, async (reader) => {
     const { report, selection, writer, type } = sending;
-    const objects = await findReportObjects(reader, callerOf(res), selection, report.needs);
+    const caller = callerOf(res);
+    const objects = await findReportObjects(reader, caller, selection, report.needs);
     const totals = new Totals(report.columns);
     const pieces = createPieces(res, type);
     let cut: Cut | null = null;
     pieces.add(writer.begin());
     try {
-      for await (const { object, rows } of readReport(reader, report, objects)) {
-        totals.objects++;
-        for (const row of rows) {
+      for await (const { object, rows } of readReport(reader, report, { objects, caller })) {
+        await eachInSlices(rows, (row) => {
+          reader.stop?.throwIfAborted();
           totals.add(row);
           pieces.add(writer.row(object, row));
-        }
-        await pieces.sendIfDue();
+          return pieces.areDue() ? pieces.send() : null;
+        });
+        totals.objects++;
+        if (pieces.areDue()) await pieces.send();
         deps.ending.throwIfAborted();
       }
     } catch (error) {
@@ -77,13 +81,13 @@ function createPieces(res: Response, type: string) {
   return {
     haveBegun: () => res.headersSent,
     add(text: string): void {
+      if (text === '') return;
       texts.push(text);
       length += text.length;
     },
-    async sendIfDue(): Promise<void> {
-      const isDue = clock.steadyMs() - sinceMs >= LIMITS.reportPieceMs;
-      if (length >= LIMITS.reportPieceBytes || (isDue && length > 0)) await write(res, type, take());
-    },
+    areDue: () =>
+      length >= LIMITS.reportPieceBytes || (length > 0 && clock.steadyMs() - sinceMs >= LIMITS.reportPieceMs),
+    send: () => write(res, type, take()),
     async end(text: string): Promise<void> {
       texts.push(text);
       if (!res.headersSent) {

@@ -30,7 +30,10 @@ export const tripsReport = (interval: ReportInterval, rules: TripRules): Report 
   interval,
   columns: TRIP_COLUMNS,
   fields: POSITION_FIELDS,
-  begin: () => createReading(rules, (add) => ({ onTrip: (trip) => add(toTripRow(trip)) })),
+  open:
+    () =>
+    (_object, { countRow }) =>
+      createReading(rules, countRow, (add) => ({ onTrip: (trip) => add(toTripRow(trip)) })),
 });
 
 export const stopsReport = (interval: ReportInterval, rules: TripRules): Report => ({
@@ -39,14 +42,24 @@ export const stopsReport = (interval: ReportInterval, rules: TripRules): Report 
   interval,
   columns: STOP_COLUMNS,
   fields: POSITION_FIELDS,
-  begin: () => createReading(rules, (add) => ({ onStop: (stop) => add(toStopRow(stop)) })),
+  open:
+    () =>
+    (_object, { countRow }) =>
+      createReading(rules, countRow, (add) => ({ onStop: (stop) => add(toStopRow(stop)) })),
 });
 
-function createReading(rules: TripRules, listen: (add: (row: Row) => void) => MovementEvents): Reading {
+function createReading(
+  rules: TripRules,
+  countRow: () => void,
+  listen: (add: (row: Row) => void) => MovementEvents,
+): Reading {
   const rows: Row[] = [];
   const movement = new Movement(
     rules,
-    listen((row) => rows.push(row)),
+    listen((row) => {
+      countRow();
+      rows.push(row);
+    }),
   );
   return {
     take: (memory, starts) => movement.take(memory, starts),

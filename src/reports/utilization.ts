@@ -39,11 +39,13 @@ export const utilizationReport = (interval: ReportInterval, rules: StateRules): 
   interval,
   columns: COLUMNS,
   fields: [rules.param],
-  async begin({ objectId }, database) {
-    const reading = new StateReading(interval, rules);
-    await readBefore(database, { objectId, fromMs: interval.fromMs, rules, reading });
-    return reading;
-  },
+  open:
+    () =>
+    async ({ objectId }, { database, countRow }) => {
+      const reading = new StateReading(interval, rules, countRow);
+      await readBefore(database, { objectId, fromMs: interval.fromMs, rules, reading });
+      return reading;
+    },
 });
 
 /** Reads the value that holds at the beginning. */
@@ -70,6 +72,7 @@ class StateReading implements Reading {
   readonly #interval: ReportInterval;
   readonly #rules: StateRules;
   readonly #finder: FieldFinder;
+  readonly #countRow: () => void;
   /** By part, then by value. */
   readonly #sums: readonly Map<string | null, Sum>[];
   readonly #values = new Set<string>();
@@ -79,7 +82,8 @@ class StateReading implements Reading {
   /** Up to when durations are counted. */
   #countedMs: number;
 
-  constructor(interval: ReportInterval, rules: StateRules) {
+  constructor(interval: ReportInterval, rules: StateRules, countRow: () => void) {
+    this.#countRow = countRow;
     this.#interval = interval;
     this.#rules = rules;
     this.#finder = new FieldFinder(['time', rules.param]);
@@ -110,20 +114,22 @@ class StateReading implements Reading {
     }
   }
 
-  finish(): readonly Row[] {
+  finish(): Iterable<Row> {
     const endMs = Math.min(this.#interval.toMs + 1, Math.max(this.#rules.nowMs, this.#interval.fromMs));
     this.#count(endMs);
-    return this.#sums.flatMap((sums, part) => {
+    return this.#rows(endMs);
+  }
+
+  *#rows(endMs: number): Generator<Row> {
+    for (const [part, sums] of this.#sums.entries()) {
       const from = this.#interval.starts[part] as number;
       const to = partEnd(this.#interval, part);
       const lengthMs = Math.min(to + 1, endMs) - from;
-      return [...sums.entries()]
-        .sort(([, a], [, b]) => b.durationMs - a.durationMs)
-        .map(([value, { durationMs, times }]) => {
-          const share = lengthMs > 0 ? Math.round((durationMs / lengthMs) * 1e4) / 1e4 : 0;
-          return { from, to, value, duration: durationMs, share, times };
-        });
-    });
+      for (const [value, { durationMs, times }] of [...sums].sort(([, a], [, b]) => b.durationMs - a.durationMs)) {
+        const share = lengthMs > 0 ? Math.round((durationMs / lengthMs) * 1e4) / 1e4 : 0;
+        yield { from, to, value, duration: durationMs, share, times };
+      }
+    }
   }
 
   /** The value of a packet as text; undefined if it has none. */
@@ -167,7 +173,10 @@ class StateReading implements Reading {
 
   #sumOf(part: number, value: string | null): Sum {
     const sums = this.#sums[part] as Map<string | null, Sum>;
-    const sum = sums.get(value) ?? { durationMs: 0, times: 0 };
+    const known = sums.get(value);
+    if (known !== undefined) return known;
+    this.#countRow();
+    const sum = { durationMs: 0, times: 0 };
     sums.set(value, sum);
     return sum;
   }

@@ -501,6 +501,47 @@ describe('a report that would read too much', () => {
     expect([answer.status, answer.body.helper.message]).toEqual([413, expect.stringContaining('shorter interval')]);
   });
 
+  test('says what is missing after too many rows, and is refused if that is everything', async () => {
+    const query = `group=${vans}&${WEEK}`;
+    set({ reportAllRows: 1 });
+    const many = await ask('trips', query);
+    set({ ...usual, reportObjectRows: 1 });
+    const long = await ask('trips', query);
+    const nothing = await service.admin('GET', `reports/trips?objects=${van10}&${WEEK}`);
+    set(usual);
+    for (const { rows } of [many, long]) expect(rows.map(({ name }: { name: string }) => name)).toEqual(['Van 2']);
+    const advice = 'choose fewer objects or a shorter interval';
+    expect(many.cut).toEqual({ objects: 2, reason: `more than 1 rows: ${advice}` });
+    expect(long.cut).toEqual({ objects: 2, reason: `more than 1 rows of one object: ${advice}` });
+    expectRefusal(nothing, 413);
+  });
+
+  test.each(KINDS)('is refused for more rows than it may have: %s', async (kind) => {
+    // Of an object that has every kind of row.
+    const there = { time: MONDAY + 10 * HOUR, lat: 1, lon: 0.1 };
+    const id = await createObject(vans, 'Of all', [
+      ...drive(MONDAY + 8 * HOUR, 10),
+      ...['on', 'off'].map((mode, minute) => ({ ...there, time: there.time + minute * MINUTE, mode })),
+    ]);
+    const query = `objects=${id}&${WEEK}`;
+    expect((await ask(kind, query)).totals.rows).toBeGreaterThan(0);
+    set({ reportAllRows: 0 });
+    const answer = await service.admin('GET', pathOf(kind, query));
+    set(usual);
+    expect([answer.status, answer.body.helper.message]).toEqual([413, expect.stringMatching(/^more than 0 rows: /)]);
+  });
+
+  test('is refused for geofences of too many points', async () => {
+    set({ reportFencePoints: 9 });
+    const answer = await service.admin('GET', `reports/geofences?${WEEK}`);
+    set(usual);
+    expect([answer.status, answer.body.helper.message]).toEqual([413, expect.stringContaining('9 points')]);
+    const one = (await service.admin('GET', 'geofences')).body[0]._id;
+    set({ reportFencePoints: 9 });
+    await ask('geofences', `${WEEK}&geofences=${one}`);
+    set(usual);
+  });
+
   test('is sent in pieces where it is long', async () => {
     const query = `group=${vans}&${WEEK}&every=1 day`;
     const whole = await ask('mileage', query);

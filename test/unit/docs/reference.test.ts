@@ -53,6 +53,7 @@ describe('Limits', () => {
     'writeBytes',
     'slowCheckMs',
     'reportPieceBytes',
+    'reportFencesRead',
     'reportPieceMs',
     'timerMs',
     'connectionCheckMs',

@@ -1,7 +1,7 @@
 /** Long work in slices: however much of it there is, one slice runs in a turn of the event loop. */
 import { expect, test } from '@jest/globals';
 import { LIMITS } from '../../../src/core/limits.js';
-import { mapInSlices } from '../../../src/platform/slices.js';
+import { eachInSlices, mapInSlices } from '../../../src/platform/slices.js';
 
 // A slice is one item.
 Object.assign(LIMITS, { turnMs: 0 });
@@ -35,4 +35,19 @@ test('goes on with the others when one fails', async () => {
   const others = mapInSlices([1, 2, 3], (item) => item);
   await expect(fail).rejects.toThrow('no such item');
   expect(await others).toEqual([1, 2, 3]);
+});
+
+test('makes the next item when the one before is used, and has been waited for', async () => {
+  const done: string[] = [];
+  function* make(): Generator<number> {
+    for (const item of [1, 2]) {
+      done.push(`made ${item}`);
+      yield item;
+    }
+  }
+  await eachInSlices(make(), (item) => {
+    done.push(`used ${item}`);
+    return item === 2 ? null : Promise.resolve().then(() => void done.push(`waited for ${item}`));
+  });
+  expect(done).toEqual(['made 1', 'used 1', 'waited for 1', 'made 2', 'used 2']);
 });
