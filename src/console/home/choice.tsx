@@ -1,12 +1,14 @@
 /** Which of the objects in one place of the map is meant. */
 import type { Signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { PixelPlace } from '../map/fleet-map.js';
-import { objects } from '../state/fleet.js';
+import { SEVERITIES, worstByObject } from '../state/alarms.js';
+import { type FleetObject, objects } from '../state/fleet.js';
 import { write } from '../state/write.js';
 import { formatNumber, t } from '../text/language.js';
 import { useShow } from './address.js';
 import { Mark } from './mark.js';
+import { alarmText } from './sentence.js';
 
 /** More are found by the search, or by a closer look. */
 const MOST = 100;
@@ -36,11 +38,18 @@ interface NamesProps {
 
 function Names({ several: { ids, at }, onSelect, onClose }: NamesProps) {
   const element = useRef<HTMLDivElement>(null);
+  // Its end comes before the list is removed, and the focus with it.
+  useLayoutEffect(() => {
+    const active = document.activeElement;
+    const before = active === document.body ? document.querySelector('.stage canvas[tabindex]') : active;
+    return () => {
+      // Whoever has gone on already keeps the focus.
+      if (element.current?.contains(document.activeElement) && before instanceof HTMLElement) before.focus();
+    };
+  }, []);
   useEffect(() => element.current?.querySelector('button')?.focus(), [ids]);
-  const found = ids.map((id) => objects.get(id)).filter((object) => object !== undefined);
-  const shown = found
-    .sort((one, other) => one.name.localeCompare(other.name, undefined, { numeric: true }))
-    .slice(0, MOST);
+  // As it is when the list opens: nothing moves away below a pointer.
+  const shown = useMemo(() => byUrgency(ids), [ids]);
   return (
     <div
       ref={element}
@@ -60,7 +69,7 @@ function Names({ several: { ids, at }, onSelect, onClose }: NamesProps) {
           <li key={object._id}>
             <button type="button" onClick={() => onSelect(object._id)}>
               <Mark object={object} />
-              {object.name}
+              <Name object={object} />
             </button>
           </li>
         ))}
@@ -68,4 +77,31 @@ function Names({ several: { ids, at }, onSelect, onClose }: NamesProps) {
       {ids.length > MOST && <p class="quiet">{t('map.severalMore', { count: formatNumber(MOST) })}</p>}
     </div>
   );
+}
+
+/** With its worst alarm. */
+function Name({ object: { _id, name } }: { object: FleetObject }) {
+  const worst = worstByObject.value.get(_id);
+  if (worst === undefined) return <span>{name}</span>;
+  return (
+    <span>
+      <span class={`worst ${worst.severity}`} role="img" aria-label={t(`severity.${worst.severity}`)} />
+      {name} <small class={worst.severity}>{alarmText(worst)}</small>
+    </span>
+  );
+}
+
+/** The worst alarm first, then by name. */
+function byUrgency(ids: readonly string[]): FleetObject[] {
+  const rankOf = ({ _id }: FleetObject): number => {
+    const worst = worstByObject.peek().get(_id);
+    return worst === undefined ? SEVERITIES.length : SEVERITIES.indexOf(worst.severity);
+  };
+  return ids
+    .map((id) => objects.get(id))
+    .filter((object) => object !== undefined)
+    .sort(
+      (one, other) => rankOf(one) - rankOf(other) || one.name.localeCompare(other.name, undefined, { numeric: true }),
+    )
+    .slice(0, MOST);
 }

@@ -19,6 +19,7 @@ export function Dialog({ title, onClose, children, canClose = true, size = 'smal
   useEffect(() => {
     const dialog = element.current;
     const opener = document.activeElement;
+    const { pathname } = location;
     dialog?.showModal();
     // Otherwise the focus is on the button that closes it.
     const first =
@@ -26,8 +27,9 @@ export function Dialog({ title, onClose, children, canClose = true, size = 'smal
     if (first instanceof HTMLElement) first.focus();
     return () => {
       dialog?.close();
-      // A browser gives the focus back only while the dialog is part of the page. What opened it may be gone, as a removed row is.
-      const next = opener?.isConnected ? opener : document.getElementById('main');
+      // A browser gives the focus back only while the dialog is part of the page. What opened it may be gone, as a removed row is, or
+      // go with its page.
+      const next = opener?.isConnected && location.pathname === pathname ? opener : document.getElementById('main');
       if (next instanceof HTMLElement) next.focus();
     };
   }, []);

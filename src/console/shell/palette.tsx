@@ -2,6 +2,7 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { useId, useRef } from 'preact/hooks';
 import { fold } from '../../core/fold.js';
+import { accessTabs } from '../entities/access-tabs.js';
 import { pathOf, readableStores, titleOfStore } from '../entities/data-tabs.js';
 import { Dialog } from '../parts/dialog.js';
 import { Icon, type IconName } from '../parts/icon.js';
@@ -10,10 +11,9 @@ import type { FleetObject } from '../state/fleet.js';
 import { useLocation } from '../state/location.js';
 import { may } from '../state/session.js';
 import { write } from '../state/write.js';
-import { type TextKey, t } from '../text/language.js';
+import { type TextKey, t, tn } from '../text/language.js';
 
 const MOST_OBJECTS = 20;
-const ACCESS = ['users', 'groups', 'roles', 'tokens'] as const;
 const ACCOUNT = ['profile', 'channels', 'tokens', 'sessions'] as const;
 
 const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 };
@@ -71,7 +71,9 @@ export function Palette({ pages, onClose }: PaletteProps) {
           onKeyDown={onKeyDown}
         />
       </div>
-      {entries.length === 0 && <p class="quiet">{t('list.nothingFound', { text: text.value })}</p>}
+      <p role="status" class={entries.length === 0 ? 'quiet' : 'visually-hidden'}>
+        {entries.length === 0 ? t('list.nothingFound', { text: text.value }) : tn('palette.count', entries.length)}
+      </p>
       <div ref={list} id={id} class="palette" role="listbox" aria-label={t('palette.title')}>
         {entries.map((entry, index) => (
           <Option
@@ -161,9 +163,7 @@ function pagesOf(pages: PaletteProps['pages']): Entry[] {
   return [
     ...pages.map(({ path, text, icon }) => toPage(t(text), icon, path)),
     ...readableStores().map((name) => toPage(titleOfStore(name), 'database', pathOf(name))),
-    ...ACCESS.filter((name) => may('GET', `/${name}`)).map((name) =>
-      toPage(t(`access.${name}`), 'shield', `/access/${name}`),
-    ),
+    ...accessTabs().map(({ path, text }) => toPage(text, 'shield', path)),
     ...ACCOUNT.map((name) => toPage(`${t('nav.account')} · ${t(`account.${name}`)}`, 'key', `/account/${name}`)),
   ];
 }

@@ -5,6 +5,8 @@ export const GERMAN_PALETTE: PaletteCatalogue = {
   'palette.action': 'Aktion',
   'palette.add': 'Objekt hinzufügen',
   'palette.command': 'Befehl an {name} senden',
+  'palette.count.one': '{count} Treffer',
+  'palette.count.other': '{count} Treffer',
   'palette.history': 'Verlauf von {name}',
   'palette.object': 'Objekt',
   'palette.open': '{name} öffnen',

@@ -53,6 +53,49 @@ test('opens the five objects of one building as a list', async () => {
   );
 });
 
+test('lists the objects with the worst alarms of a place first, and gives the focus back', async () => {
+  await service.admin('POST', 'rules', {
+    name: 'Wet',
+    severity: 'warning',
+    when: { param: 'water', op: '>', value: 5 },
+  });
+  await service.admin('POST', 'rules', {
+    name: 'Fire',
+    severity: 'critical',
+    when: { param: 'smoke', op: '>', value: 5 },
+  });
+  for (const [id, packet] of [
+    ['Room 1', {}],
+    ['Room 2', { water: 9 }],
+    ['Room 3', { water: 9, smoke: 9 }],
+  ] as const)
+    await add(id, 10, -40, packet);
+  const page = await browser.openAs('/?at=10,-40,11');
+  await eventually(async () => expect(await names(page)).toContain('3'));
+  await page.locator('.row', { hasText: 'Room 3' }).locator('.worst.critical').waitFor();
+  await page.locator('.row', { hasText: 'Room 2' }).locator('.worst.warning').waitFor();
+  const { x = 0, y = 0, width = 0, height = 0 } = (await page.locator('.map').boundingBox()) ?? {};
+  await page.mouse.click(x + width / 2, y + height / 2);
+  const choice = page.getByRole('dialog', { name: '3 objects here' });
+  const buttons = choice.getByRole('button');
+  await eventually(async () =>
+    expect(await buttons.allTextContents()).toEqual([
+      expect.stringMatching(/^Room 3 Fire/),
+      expect.stringMatching(/^Room 2 Wet/),
+      'Room 1',
+    ]),
+  );
+  await eventually(async () =>
+    expect(await buttons.first().getByRole('img').getAttribute('aria-label')).toBe('Critical'),
+  );
+  if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/pile.png` });
+  await buttons.first().and(page.locator(':focus')).waitFor();
+  await page.keyboard.press('Escape');
+  await choice.waitFor({ state: 'detached' });
+  await eventually(async () => expect(await page.evaluate('document.activeElement.tagName')).toBe('CANVAS'));
+  for (const id of [1, 2, 3]) await service.admin('DELETE', `objects/Room ${id}`);
+});
+
 test('has only the names of alarms and of the selected object when there are many, until the map is close', async () => {
   await service.admin('POST', 'rules', {
     name: 'Hot',

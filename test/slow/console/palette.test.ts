@@ -76,6 +76,39 @@ test('opens pages, says when nothing is found, and leaves the page as it was wit
   await page.waitForURL(/\/geofences$/);
 });
 
+test('gives the focus back with Esc, and to the page that is opened', async () => {
+  const page = await browser.openAs('/log');
+  const search = page.locator('.search input');
+  await search.focus();
+  await open(page);
+  await page.keyboard.press('Escape');
+  await field(page).waitFor({ state: 'detached' });
+  await search.and(page.locator(':focus')).waitFor();
+  await open(page);
+  await page.keyboard.type('Reports');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/reports$/);
+  await page.locator('#main:focus').waitFor();
+});
+
+test('tells how many there are, and offers every section of administration', async () => {
+  const page = await browser.openAs('/log');
+  await open(page);
+  const status = page.getByRole('dialog').getByRole('status');
+  for (const [name, path] of [
+    ['Security events', 'audit'],
+    ['Settings', 'settings'],
+    ['Permissions', 'rights'],
+  ] as const) {
+    if (path !== 'audit') await open(page);
+    await field(page).fill(name);
+    await eventually(async () => expect(await texts(page)).toEqual([name]));
+    await status.getByText('1 result', { exact: true }).waitFor({ state: 'attached' });
+    await page.keyboard.press('Enter');
+    await page.waitForURL(new RegExp(`/access/${path}$`));
+  }
+});
+
 test('stays away from an open dialog', async () => {
   const page = await browser.openAs('/data/labels');
   await page.getByRole('button', { name: 'New', exact: true }).first().click();
