@@ -52,6 +52,10 @@ describe('errors', () => {
     ['p.list.exists(x, x.matches(p.text))', 'a text in quotes'],
     ['p.text.matches("(")', 'the pattern is not valid'],
     [`p.text.matches("${'(a{1,100}){1,100}'}")`, 'the pattern is too large'],
+    [
+      ['a', 'b', 'c', 'd'].map((one) => `p.text.matches("(${one}{9}){30}")`).join(' || '),
+      ': the patterns are too large in total',
+    ],
     [Array(400).fill('p.a').join(' && '), 'line 1'],
     [`${'('.repeat(40)}p.a${')'.repeat(40)}`, 'line 1'],
     ['', 'expected an expression'],
