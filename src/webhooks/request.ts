@@ -93,7 +93,8 @@ export function createSender(allowed: readonly Network[], resolve: Resolve): Sen
 
 type Answer = Pick<RequestOutcome, 'status' | 'error' | 'answer' | 'retryAfterMs'>;
 
-function exchange(send: typeof sendHttps, url: URL, options: RequestOptions, body: Buffer): Promise<Answer> {
+/** Sends with Node.js, and settles whatever becomes of the request: one that never ended would block its object for good. */
+export function exchange(send: typeof sendHttps, url: URL, options: RequestOptions, body: Buffer): Promise<Answer> {
   return new Promise((fulfil, reject) => {
     let isAnswered = false;
     const request = send(url, options, (response) => {
@@ -114,6 +115,7 @@ function exchange(send: typeof sendHttps, url: URL, options: RequestOptions, bod
         retryAfterMs: null,
       });
     });
+    // No receiver is known for which Node.js reports nothing else.
     request.on('close', () => {
       if (!isAnswered) reject(new Error('the connection ended before an answer'));
     });

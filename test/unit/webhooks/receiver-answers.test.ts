@@ -1,10 +1,12 @@
 /** Answers of receivers that are no HTTP, or other HTTP than was asked for: each request ends, and says how. */
+import { EventEmitter } from 'node:events';
+import type { request } from 'node:https';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import { LIMITS } from '../../../src/core/limits.js';
 import { parseNetworks } from '../../../src/webhooks/address-policy.js';
 import { createResolve } from '../../../src/webhooks/names.js';
-import { createSender } from '../../../src/webhooks/request.js';
+import { createSender, exchange } from '../../../src/webhooks/request.js';
 
 Object.assign(LIMITS, { webhookAnswerMs: 1_000 });
 
@@ -68,4 +70,11 @@ test.each<[name: string, answer: (socket: Socket) => void]>([
   ['without HTTP', (socket) => socket.end('bye\r\n')],
 ])('end when the receiver closes the connection: %s', async (_, answer) => {
   expect(await sendTo(answer)).toMatchObject({ status: null, error: expect.stringMatching(/./) });
+});
+
+test('end when Node.js closes a request, and says nothing else of it', async () => {
+  const silent = Object.assign(new EventEmitter(), { end: () => void setImmediate(() => silent.emit('close')) });
+  const send = (() => silent) as unknown as typeof request;
+  const settled = exchange(send, new URL('http://127.0.0.1/'), {}, Buffer.from('{}'));
+  await expect(settled).rejects.toThrow('the connection ended before an answer');
 });
