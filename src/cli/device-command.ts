@@ -9,7 +9,7 @@ import { toNull } from '../client/stores.js';
 import { PlainError, parsePositive } from '../program.js';
 import { type Command, openClient, type Session, textOf } from './command.js';
 import { connectMqtt, PACKETS_PER_MESSAGE } from './device-mqtt.js';
-import { type Packet, readPackets, storedCount, withIds } from './recording.js';
+import { type Packet, parseRecording, storedCount, withIds } from './recording.js';
 import { readText } from './text-file.js';
 import { vehicleAt } from './vehicle.js';
 
@@ -59,7 +59,7 @@ const device: Command = {
     const speed = speedText === 'max' ? Number.POSITIVE_INFINITY : parsePositive('speed', speedText, 1);
     const batch = Math.ceil(parsePositive('batch', textOf(values, 'batch'), PACKETS_PER_REQUEST));
     const file = textOf(values, 'file');
-    const rows = file === undefined ? null : readPackets(await readText(file));
+    const rows = file === undefined ? null : parseRecording(await readText(file));
     const objectId = await findOrCreateObject(session, id, textOf(values, 'name') ?? id);
     const feed = rows === null ? createSimulation(speed) : await createReplay(session, { objectId, rows, speed });
     const address = textOf(values, 'mqtt');

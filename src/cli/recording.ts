@@ -34,7 +34,7 @@ function toValue(cell: string): number | boolean | string {
 }
 
 /** Parses a recording. Errors of csv-parse name the malformed line. */
-export function readPackets(csv: string): Packet[] {
+export function parseRecording(csv: string): Packet[] {
   const [columns = [], ...rows] = parse(csv, { bom: true, trim: true, skip_empty_lines: true });
   if (columns[0] !== 'time') throw new PlainError(`The first column must be "time", not "${columns[0] ?? ''}"`);
   const reserved = columns.find(isReservedName);

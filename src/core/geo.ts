@@ -2,7 +2,7 @@
 const EARTH_RADIUS_M = 6_371_008.8;
 const RADIANS = Math.PI / 180;
 
-export interface Place {
+export interface Coordinates {
   readonly longitude: number;
   readonly latitude: number;
 }
@@ -11,7 +11,7 @@ export interface Place {
 export const DEGREE_M = EARTH_RADIUS_M * RADIANS;
 
 /** The distance over the surface of a sphere: half a percent from the ellipsoid at most. */
-export function distanceM(a: Place, b: Place): number {
+export function distanceM(a: Coordinates, b: Coordinates): number {
   const sinLatitude = Math.sin(((b.latitude - a.latitude) * RADIANS) / 2);
   const sinLongitude = Math.sin(((b.longitude - a.longitude) * RADIANS) / 2);
   const across = Math.cos(a.latitude * RADIANS) * Math.cos(b.latitude * RADIANS) * sinLongitude ** 2;

@@ -6,7 +6,7 @@ import { badRequest, forbidden, toApiError } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import type { Store } from '../core/stores.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import type { Place } from './place.js';
+import type { GroupPlace } from './place.js';
 import { getReadable } from './read.js';
 import { newId } from './write.js';
 
@@ -38,7 +38,7 @@ export interface StoreHooks {
 }
 
 /** Adds the common fields: the caller becomes the owner. */
-export function toNewEntity(caller: Caller, fields: JsonObject, place: Place, time: number): Entity {
+export function toNewEntity(caller: Caller, fields: JsonObject, place: GroupPlace, time: number): Entity {
   return { _id: newId(), ...fields, owner: caller.userId, ...place, access: [], time };
 }
 

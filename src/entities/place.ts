@@ -7,7 +7,7 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { findStored } from '../platform/mongo/schema/lookup.js';
 
 /** The place of an entity: its group, and the chain of groups from the root down to it. */
-export interface Place {
+export interface GroupPlace {
   readonly group: string;
   readonly branch: string[];
 }
@@ -21,7 +21,7 @@ export async function findPlace(
   scope: Scope,
   named: string | null,
   field = 'group',
-): Promise<Place> {
+): Promise<GroupPlace> {
   const group = named ?? scope.groupId;
   const found = await findStored(database, builtInStore('groups'), '_id', group.toLowerCase());
   const branch = found === null ? [] : (BSON.deserialize(found).branch as ObjectId[]).map(String);

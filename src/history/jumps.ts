@@ -2,7 +2,7 @@
  * Finds positions that an object cannot have been at, and speeds that it cannot have had (docs/reference/history.md, "Tracks").
  * Receivers without a fix report a place far away for a moment, and AIS has numbers that mean "not available".
  */
-import { distanceM, type Place } from '../core/geo.js';
+import { type Coordinates, distanceM } from '../core/geo.js';
 
 const KMH_PER_MS = 3.6;
 /** Faster than airliners. */
@@ -14,7 +14,7 @@ const SPEED_FACTOR = 2;
 /** ITU-R M.1371: the speed over ground of 1,023 tenths of a knot. */
 const NOT_AVAILABLE_SPEEDS: ReadonlySet<number> = new Set([102.3, 1_023]);
 
-export interface Fix extends Place {
+export interface Fix extends Coordinates {
   readonly timeMs: number;
   /** km/h; NaN if the packet has none. */
   readonly speed: number;

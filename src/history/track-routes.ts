@@ -2,7 +2,7 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import { badRequest } from '../core/errors.js';
-import type { Place } from '../core/geo.js';
+import type { Coordinates } from '../core/geo.js';
 import { LIMITS } from '../core/limits.js';
 import { completeInterval } from '../packets/default-interval.js';
 import { EXPORT_TYPES } from '../packets/export-format.js';
@@ -171,5 +171,5 @@ const toTrip = ({ fromMs, toMs, distanceM, start, end }: Trip): object => ({
 });
 
 /** Seven decimals are a centimetre. */
-const toCoordinates = ({ longitude, latitude }: Place): number[] =>
+const toCoordinates = ({ longitude, latitude }: Coordinates): number[] =>
   [longitude, latitude].map((degrees) => Math.round(degrees * 1e7) / 1e7);

@@ -1,7 +1,7 @@
 /** Finds the stops of an object and the trips between them from its positions in the order of time. */
-import { distanceM, type Place } from '../core/geo.js';
+import { type Coordinates, distanceM } from '../core/geo.js';
 
-export interface Stop extends Place {
+export interface Stop extends Coordinates {
   readonly fromMs: number;
   readonly toMs: number;
 }
@@ -15,8 +15,8 @@ export interface Trip {
   readonly startTravelledM: number;
   /** km/h; null if no packet has a speed that the object can have had. */
   readonly maxSpeed: number | null;
-  readonly start: Place;
-  readonly end: Place;
+  readonly start: Coordinates;
+  readonly end: Coordinates;
 }
 
 export interface TripRules {
@@ -27,7 +27,7 @@ export interface TripRules {
   readonly gapMs: number;
 }
 
-interface Seen extends Place {
+interface Seen extends Coordinates {
   readonly timeMs: number;
   /** The distance travelled so far. */
   readonly travelledM: number;
@@ -36,7 +36,7 @@ interface Seen extends Place {
 }
 
 /** What is added: `speed` in km/h, NaN if it is unknown. */
-type Added = Place & { readonly timeMs: number; readonly speed: number };
+type Added = Coordinates & { readonly timeMs: number; readonly speed: number };
 
 /** The maximum number of recent positions that are kept to detect a stop. */
 const MAX_WINDOW = 10_000;
@@ -48,7 +48,7 @@ export class TripFinder {
   /** The last positions that are near to the latest one. */
   #window: Seen[] = [];
   #windowStart = 0;
-  #standing: { center: Place; readonly fromMs: number } | null = null;
+  #standing: { center: Coordinates; readonly fromMs: number } | null = null;
   #tripStart: Seen | null = null;
   #last: Seen | null = null;
 
@@ -165,4 +165,4 @@ export class TripFinder {
   }
 }
 
-const placeOf = ({ longitude, latitude }: Place): Place => ({ longitude, latitude });
+const placeOf = ({ longitude, latitude }: Coordinates): Coordinates => ({ longitude, latitude });

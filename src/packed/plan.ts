@@ -7,6 +7,7 @@
  * are added to. Each addition is at least half as large as the bucket, so that a packet is packed a few times at most.
  */
 import { LIMITS } from '../core/limits.js';
+import type { PlaceInOrder } from '../core/packet-order.js';
 import type { Bucket } from './head.js';
 import { pack, TooManyFieldsError } from './pack.js';
 
@@ -16,21 +17,15 @@ const LEAST_SHARE = 1 / 10;
 /** A bucket that is replaced grows by this share of it. */
 const GROWTH_SHARE = 1 / 2;
 
-/** A place in the order of packets. */
-export interface Place {
-  readonly timeMs: number;
-  readonly stampUs: number;
-}
-
 /** A stored row that is packable. */
-export interface PlacedRow extends Place {
+export interface PlacedRow extends PlaceInOrder {
   readonly bytes: number;
 }
 
 /** What is known of a bucket without its packets. */
 export interface BucketSpan {
-  readonly from: Place;
-  readonly to: Place;
+  readonly from: PlaceInOrder;
+  readonly to: PlaceInOrder;
   readonly packets: number;
   /** The size of its packets as rows. */
   readonly bytes: number;
@@ -79,10 +74,11 @@ export function planPacking<Row extends PlacedRow, Span extends BucketSpan>(
 const LEAST_PACKETS = Math.ceil(LIMITS.bucketPackets * LEAST_SHARE);
 
 /** Both its time and its arrival: a late packet has neighbors that still come. */
-const isOlder = ({ timeMs, stampUs }: Place, limitMs: number): boolean =>
+const isOlder = ({ timeMs, stampUs }: PlaceInOrder, limitMs: number): boolean =>
   timeMs <= limitMs && stampUs <= limitMs * STAMPS_PER_MS;
 
-const compare = (one: Place, other: Place): number => one.timeMs - other.timeMs || one.stampUs - other.stampUs;
+const compare = (one: PlaceInOrder, other: PlaceInOrder): number =>
+  one.timeMs - other.timeMs || one.stampUs - other.stampUs;
 
 /** Rows inside a bucket, by its number; and runs of rows between buckets, by the number of the bucket behind them. */
 function sortOut<Row extends PlacedRow>(rows: readonly Row[], spans: readonly BucketSpan[]) {

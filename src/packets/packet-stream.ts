@@ -5,13 +5,14 @@
 
 import { ApiError } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import type { PlaceInOrder } from '../core/packet-order.js';
 import { clock } from '../platform/clock.js';
 import { readNumber } from '../platform/mongo/bson/numbers.js';
 import { BSON_TYPES, findValue, PACKET_KEY } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { isTransientError } from '../platform/mongo/driver/errors.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
-import { LATEST_FIRST, type PacketQuery, type PlaceInOrder } from './store/query.js';
+import { LATEST_FIRST, type PacketQuery } from './store/query.js';
 import { readPackets } from './store/reader.js';
 
 const { BINARY, OBJECT_ID } = BSON_TYPES;

@@ -3,6 +3,7 @@
 import { isId } from '../core/entity.js';
 import { notFound } from '../core/errors.js';
 import { costOf, type Page, type Selection } from '../core/list.js';
+import type { PlaceInOrder } from '../core/packet-order.js';
 import { createBufferPool } from '../platform/mongo/bson/buffer-pool.js';
 import { toJson } from '../platform/mongo/bson/json-writer.js';
 import { readNumber } from '../platform/mongo/bson/numbers.js';
@@ -10,7 +11,7 @@ import { EMPTY_PAGE, type JsonPage, readPage, summarize } from '../platform/mong
 import type { Database } from '../platform/mongo/driver/client.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
 import { forgetRefused } from './refused-packets.js';
-import { LATEST_FIRST, type PacketQuery, type PlaceInOrder } from './store/query.js';
+import { LATEST_FIRST, type PacketQuery } from './store/query.js';
 import { countPackets, findFirstPacket, findNamedPacket, findNamedPackets, readPackets } from './store/reader.js';
 import { removePacketsOf } from './store/removal.js';
 import { findRemovedPlace } from './store/removed-places.js';

@@ -1,5 +1,5 @@
 /** The trips of objects, and their stops: one row for each. */
-import type { Place } from '../core/geo.js';
+import type { Coordinates } from '../core/geo.js';
 import type { Stop, Trip, TripRules } from '../history/trips.js';
 import { POSITION_FIELDS } from '../packets/position.js';
 import type { ReportInterval } from './interval.js';
@@ -95,7 +95,7 @@ const toStopRow = ({ fromMs, toMs, ...place }: Stop): Row => ({
 });
 
 /** Seven decimals are a centimetre. */
-const toPlace = ({ longitude, latitude }: Place): Cell => [
+const toPlace = ({ longitude, latitude }: Coordinates): Cell => [
   Math.round(longitude * 1e7) / 1e7,
   Math.round(latitude * 1e7) / 1e7,
 ];

@@ -1,10 +1,12 @@
 /** Reads what is stored of the past, for messages that the change stream no longer gives: objects, and their packets. */
+
 import { BSON, type Document, type Filter, ObjectId } from 'mongodb';
 import { type AccessFields, audienceOf, type Scope } from '../core/access.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
+import type { PlaceInOrder } from '../core/packet-order.js';
 import { builtInStore } from '../core/stores.js';
-import { FIRST_STORED, type PlaceInOrder } from '../packets/store/query.js';
+import { FIRST_STORED } from '../packets/store/query.js';
 import { collectPackets, readPackets } from '../packets/store/reader.js';
 import { toJson } from '../platform/mongo/bson/json-writer.js';
 import { readNumber } from '../platform/mongo/bson/numbers.js';

@@ -7,7 +7,7 @@ import { namedOf, titleOf } from '../state/references.js';
 import { t } from '../text/language.js';
 import { useRule } from './context.js';
 import { ACTION_KINDS, type ActionKind, actionKindOf, isObject, NEW_ACTIONS, withMember } from './draft.js';
-import { JsonField, PickList, Place, Remove, Suggested } from './fields.js';
+import { JsonField, PickList, Remove, RulePart, Suggested } from './fields.js';
 
 interface ActionsProps {
   /** Where the list is in the rule: `then`, or that of a step. */
@@ -54,7 +54,7 @@ function Action({ place, legend, value, onChange, onRemove }: ActionProps) {
     if (next !== 'json' && next !== actionKindOf(value)) onChange(NEW_ACTIONS[next]);
   };
   return (
-    <Place name={place} legend={legend}>
+    <RulePart name={place} legend={legend}>
       <div class="rule-head">
         <Select
           label={t('rule.action')}
@@ -65,7 +65,7 @@ function Action({ place, legend, value, onChange, onRemove }: ActionProps) {
         <Remove name={legend} onRemove={onRemove} />
       </div>
       <ActionFields key={kind} kind={kind} place={place} value={value} onChange={onChange} />
-    </Place>
+    </RulePart>
   );
 }
 
@@ -182,7 +182,7 @@ export function Escalation({ steps, onChange }: StepsProps) {
         const legend = t('rule.stepNumber', { number: index + 1 });
         const set = (next: Json): void => onChange(steps.map((one, at) => (at === index ? next : one)));
         return (
-          <Place key={`${index} of ${steps.length}`} name={place} legend={legend}>
+          <RulePart key={`${index} of ${steps.length}`} name={place} legend={legend}>
             <div class="rule-head">
               <Field
                 name={`${place}.after`}
@@ -198,7 +198,7 @@ export function Escalation({ steps, onChange }: StepsProps) {
               actions={step.then as readonly unknown[]}
               onChange={(then) => set({ ...step, then })}
             />
-          </Place>
+          </RulePart>
         );
       })}
       <div>

@@ -22,7 +22,7 @@ import {
   valueFor,
   withMember,
 } from './draft.js';
-import { JsonField, PickList, Place, Remove, Suggested } from './fields.js';
+import { JsonField, PickList, Remove, RulePart, Suggested } from './fields.js';
 
 interface ConditionProps {
   /** Where it is in the rule, such as `when.all[1]`. */
@@ -42,7 +42,7 @@ export function Condition({ place, legend, value, onChange, onRemove }: Conditio
     if (next !== 'json' && next !== kindOf(value)) onChange(convert(value, next));
   };
   return (
-    <Place name={place} legend={legend}>
+    <RulePart name={place} legend={legend}>
       <div class="rule-head">
         <Select
           label={t('rule.kind')}
@@ -53,7 +53,7 @@ export function Condition({ place, legend, value, onChange, onRemove }: Conditio
         {onRemove && <Remove name={legend} onRemove={onRemove} />}
       </div>
       <Fields key={kind} kind={kind} place={place} value={value} onChange={onChange} />
-    </Place>
+    </RulePart>
   );
 }
 

@@ -191,7 +191,7 @@ export function JsonField({ name, label, value, hint, rows = 4, onChange }: Json
   );
 }
 
-interface PlaceProps {
+interface RulePartProps {
   /** Where it is in the rule: errors that name no field inside it are shown here. */
   readonly name: string;
   readonly legend: string;
@@ -199,7 +199,7 @@ interface PlaceProps {
 }
 
 /** A part of a rule with several fields. */
-export function Place({ name, legend, children }: PlaceProps) {
+export function RulePart({ name, legend, children }: RulePartProps) {
   const id = useId();
   const { text, input } = useFault<HTMLFieldSetElement>(name);
   return (

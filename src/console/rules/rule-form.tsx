@@ -14,7 +14,7 @@ import { Actions, Escalation, Reference } from './actions.js';
 import { Condition } from './condition.js';
 import { RuleFields } from './context.js';
 import { isEscalation, isObject, isSchedule, isSelection, withMember } from './draft.js';
-import { JsonField, PickList, Place } from './fields.js';
+import { JsonField, PickList, RulePart } from './fields.js';
 import { commandsFor, knownLabels, objectsOf, parametersFor, titled } from './objects.js';
 
 interface FormProps {
@@ -128,7 +128,7 @@ function Selection({ rule, set }: PartProps) {
   const textsIn = (name: string): string[] => (Array.isArray(select[name]) ? select[name].map(String) : []);
   const listOf = (values: readonly string[]): readonly string[] | undefined => (values.length > 0 ? values : undefined);
   return (
-    <Place name="select" legend={t('rule.select')}>
+    <RulePart name="select" legend={t('rule.select')}>
       <p class="quiet">{t('rule.selectAbout')}</p>
       <div class="row-fields">
         <PickList
@@ -163,7 +163,7 @@ function Selection({ rule, set }: PartProps) {
           onChange={(model) => change('model', model || undefined)}
         />
       </div>
-    </Place>
+    </RulePart>
   );
 }
 
@@ -308,7 +308,7 @@ function Schedule({ schedule, onChange }: { schedule: Json; onChange: (schedule:
     />
   );
   return (
-    <Place name="schedule" legend={t('rule.hoursLegend')}>
+    <RulePart name="schedule" legend={t('rule.hoursLegend')}>
       <div class="chips">
         {DAYS.map((day, index) => (
           <button key={day} type="button" class="chip" aria-pressed={days.includes(day)} onClick={() => toggle(day)}>
@@ -322,7 +322,7 @@ function Schedule({ schedule, onChange }: { schedule: Json; onChange: (schedule:
         {text('tz', t('rule.zone'))}
       </div>
       <p class="quiet">{t('rule.hoursHint')}</p>
-    </Place>
+    </RulePart>
   );
 }
 
@@ -338,11 +338,11 @@ function Steps({ rule, set }: PartProps) {
       />
     );
   return (
-    <Place name="escalate" legend={t('rule.escalate')}>
+    <RulePart name="escalate" legend={t('rule.escalate')}>
       <Escalation
         steps={(escalate ?? []) as readonly Json[]}
         onChange={(steps) => set('escalate', steps.length > 0 ? steps : undefined)}
       />
-    </Place>
+    </RulePart>
   );
 }

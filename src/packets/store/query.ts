@@ -2,6 +2,7 @@
 import { type Binary, type Document, type Filter, ObjectId } from 'mongodb';
 import { isId } from '../../core/entity.js';
 import { distinctPaths, type Page, type Selection } from '../../core/list.js';
+import type { PlaceInOrder } from '../../core/packet-order.js';
 import { toPacketKey } from '../../platform/mongo/bson/packet-key.js';
 import { type Layout, orderBy, selectionFilter } from '../../platform/mongo/schema/mapping.js';
 
@@ -21,12 +22,6 @@ export interface Range {
   readonly above?: number | null;
   readonly to?: number | null;
   readonly below?: number | null;
-}
-
-/** A place in the order of packets: by time, then by when they were stored. */
-export interface PlaceInOrder {
-  readonly timeMs: number;
-  readonly stampUs: number;
 }
 
 /** Where reading begins. */

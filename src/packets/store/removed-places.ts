@@ -2,11 +2,13 @@
  * The places that removed packets had in the order of their object's packets, kept for a while: a client that read a packet
  * before its removal continues after it. Packets that retention removes leave none, because all packets before them went, too.
  */
+
 import type { Document, Filter } from 'mongodb';
 import { LIMITS } from '../../core/limits.js';
+import type { PlaceInOrder } from '../../core/packet-order.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import { keyOf, PACKETS, type PacketName, type PlaceInOrder } from './query.js';
+import { keyOf, PACKETS, type PacketName } from './query.js';
 
 const PLACES = 'removedPackets';
 

@@ -9,7 +9,7 @@ import { parsePairs } from '../../../src/cli/command.js';
 import { parseManifest, readManifests } from '../../../src/cli/manifest.js';
 import { createOutput, fieldOf } from '../../../src/cli/output.js';
 import { chooseProfile, profileFile, readProfile, writeProfile } from '../../../src/cli/profile.js';
-import { readPackets } from '../../../src/cli/recording.js';
+import { parseRecording } from '../../../src/cli/recording.js';
 import { printStoreTypes } from '../../../src/cli/store-commands.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'vigil-cli-'));
@@ -123,7 +123,7 @@ describe('names of prototypes', () => {
   });
 
   test.each(RESERVED)('are refused as columns of recordings: %s', (name) => {
-    expect(() => readPackets(`time,${name},speed\n1795500000000,1,2`)).toThrow(`A column cannot be named "${name}"`);
+    expect(() => parseRecording(`time,${name},speed\n1795500000000,1,2`)).toThrow(`A column cannot be named "${name}"`);
   });
 
   test('are no fields of what is printed', () => {

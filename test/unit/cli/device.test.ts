@@ -1,14 +1,14 @@
 /** The pure parts of `vigil device`: rows, ids, resuming, the vehicle, the summary. */
 import { expect, test } from '@jest/globals';
 import { summarize } from '../../../src/cli/device-command.js';
-import { type Packet, readPackets, storedCount, toPacket, withIds } from '../../../src/cli/recording.js';
+import { type Packet, parseRecording, storedCount, toPacket, withIds } from '../../../src/cli/recording.js';
 import { vehicleAt } from '../../../src/cli/vehicle.js';
 
 const CSV = '\uFEFFtime,lat,on,name,serial\n1410324847000,48.5,true,car,0071\n\n2014-09-10T04:54:08,,FALSE,,\n';
 const ROW = { time: 1410324847000, value: 1 };
 
 test('converts a row to a packet with typed parameters, without empty cells', () => {
-  expect(readPackets(CSV)).toEqual([
+  expect(parseRecording(CSV)).toEqual([
     { time: 1410324847000, lat: 48.5, on: true, name: 'car', serial: '0071' },
     { time: 1410324848000, on: false },
   ]);
@@ -47,7 +47,7 @@ test.each([
   ['time,a\n,2\n', 'Row 2: "" is not a time'],
   ['time,a\n20140910,2\n', 'Row 2: "20140910" is not a time: these digits look like a date: write "2014-09-10"'],
   ['time,a\n1,2,3\n', 'line 2'],
-])('refuses an invalid recording: %j', (csv, message) => expect(() => readPackets(csv)).toThrow(message));
+])('refuses an invalid recording: %j', (csv, message) => expect(() => parseRecording(csv)).toThrow(message));
 
 test('assigns the same ids in every replay, and different ids to rows, equal rows and objects', () => {
   const ids = (object: string, count: number) => withIds(object, Array(count).fill(ROW)).map((row) => row._id);
