@@ -53,13 +53,16 @@ export function createZone(geofences: readonly JsonObject[]): Zone {
   };
 }
 
+/** A part of a geofence, and its place in a list of them. */
+export type FenceShape = Shape & { readonly fence: number };
+
+export const toFenceShapes = ({ geometry, radius }: JsonObject, fence: number): FenceShape[] =>
+  toShapes(geometry, radius).map((shape) => ({ ...shape, fence }));
+
 /** Finds which of several geofences a place is inside, by their places in the list. */
 export function createFences(
-  geofences: readonly JsonObject[],
+  shapes: readonly FenceShape[],
 ): (place: { readonly lat: number; readonly lon: number }) => ReadonlySet<number> {
-  const shapes = geofences.flatMap(({ geometry, radius }, fence) =>
-    toShapes(geometry, radius).map((shape) => ({ ...shape, fence })),
-  );
   const find = createFinder(shapes);
   return ({ lat, lon }) => {
     const inside = new Set<number>();

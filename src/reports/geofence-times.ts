@@ -1,6 +1,6 @@
 /** How long objects were in geofences, and how often they came. */
 import { type Document, type Filter, ObjectId } from 'mongodb';
-import { createFences } from '../alarms/geofence.js';
+import { createFences, toFenceShapes } from '../alarms/geofence.js';
 import { type Caller, mayCall, scopeOf } from '../core/access.js';
 import { tooLarge } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
@@ -13,6 +13,7 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionOf } from '../platform/mongo/schema/collections.js';
 import { toPlain } from '../platform/mongo/schema/mapping.js';
+import { mapInSlices } from '../platform/slices.js';
 import { divide, partAt, partEnd, type ReportInterval } from './interval.js';
 import { type Moved, Movement } from './movement.js';
 import type { Column, Reading, Report, Row } from './report.js';
@@ -84,7 +85,8 @@ export function geofenceReport(interval: ReportInterval, rules: TripRules, ids: 
     fields: POSITION_FIELDS,
     async open(database, caller) {
       const fences = await findFences(database, caller, ids);
-      const findInside = createFences(fences.map(({ shape }) => shape));
+      const shapes = await mapInSlices(fences, ({ shape }, index) => toFenceShapes(shape, index));
+      const findInside = createFences(shapes.flat());
       return (_object, { countRow }) => new GeofenceReading(interval, rules, { fences, findInside, countRow });
     },
   };

@@ -5,9 +5,6 @@ import { type Stop, type Trip, TripFinder, type TripRules } from '../history/tri
 import { PositionReader } from '../packets/position.js';
 import { clock } from '../platform/clock.js';
 
-/** How many packets are read between two checks of the clock. */
-const CHECKED = 8;
-
 /** A position, and the way to it. */
 export interface Moved {
   readonly fix: Fix;
@@ -47,9 +44,10 @@ export class Movement {
 
   async take(memory: Buffer, starts: readonly number[]): Promise<void> {
     let sinceMs = clock.steadyMs();
-    for (let index = 0; index < starts.length; index++) {
-      if (this.#position.read(memory, starts[index] as number)) this.#add();
-      if (index % CHECKED !== 0 || clock.steadyMs() - sinceMs < LIMITS.turnMs) continue;
+    for (const start of starts) {
+      if (this.#position.read(memory, start)) this.#add();
+      // After each packet: it may be in many geofences of many points.
+      if (clock.steadyMs() - sinceMs < LIMITS.turnMs) continue;
       await clock.nextTurn();
       sinceMs = clock.steadyMs();
     }
