@@ -4,8 +4,8 @@ import { LIMITS } from '../core/limits.js';
 import { toValues, toWhy, toWords, type Why } from './describe.js';
 import { type CompiledRule, operandOf, type Reading } from './evaluate.js';
 import { type Effect, type Input, initialState, type MachineParts, nextDue, type RuleState, step } from './machine.js';
-import { isDataPacket, newMemory, readPacket, remember } from './packet-reader.js';
-import { type PastReport, receivedMsOf } from './past-presence.js';
+import { isDataPacket, newMemory, readPacket, receivedMsOf, remember } from './packet-reader.js';
+import type { PastReport } from './past-presence.js';
 
 export interface TestedAlarm {
   readonly raised: number;

@@ -10,6 +10,8 @@ export interface ObjectMemory {
   /** The time of the newest data packet, and of the newest packet at all; -Infinity before the first one. */
   dataMs: number;
   newestMs: number;
+  /** When the last of all packets came, by the service's clock. */
+  receivedMs: number;
   /** How far the service's clock was ahead of the time of the newest data packet when that came. */
   aheadMs: number;
   packetId: string | null;
@@ -19,10 +21,17 @@ export interface ObjectMemory {
   last: JsonObject | null;
 }
 
-export const newMemory = (needsLast: boolean): ObjectMemory => ({
-  dataMs: -Infinity,
-  newestMs: -Infinity,
-  aheadMs: 0,
+/** How far the packets of an object were evaluated. */
+export type EvaluatedTo = Pick<ObjectMemory, 'dataMs' | 'newestMs' | 'receivedMs' | 'aheadMs'>;
+
+const UNEVALUATED: EvaluatedTo = { dataMs: -Infinity, newestMs: -Infinity, receivedMs: -Infinity, aheadMs: 0 };
+
+/** What is remembered of an object of which nothing is known, or only how far it was evaluated. */
+export const newMemory = (needsLast: boolean, evaluated: EvaluatedTo = UNEVALUATED): ObjectMemory => ({
+  dataMs: evaluated.dataMs,
+  newestMs: evaluated.newestMs,
+  receivedMs: evaluated.receivedMs,
+  aheadMs: evaluated.aheadMs,
   packetId: null,
   fix: null,
   position: null,
@@ -62,8 +71,29 @@ export function readPacket(memory: ObjectMemory, packet: JsonObject, object: Jso
   };
 }
 
-/** Remembers a packet that was read. */
-export function remember(memory: ObjectMemory, { packet, isData, fix }: PacketInput, receivedMs: number): void {
+/** When a packet came, by the service's clock. */
+export const receivedMsOf = (packet: JsonObject): number => Number(packet._ts ?? Number(packet.time) * 1_000) / 1_000;
+
+/** What was evaluated may have been stored later, by another clock, than what was read. */
+export function advanceTo(memory: ObjectMemory, evaluated: EvaluatedTo = UNEVALUATED): void {
+  memory.newestMs = Math.max(memory.newestMs, evaluated.newestMs);
+  memory.receivedMs = Math.max(memory.receivedMs, evaluated.receivedMs);
+  if (evaluated.dataMs <= memory.dataMs) return;
+  memory.dataMs = evaluated.dataMs;
+  memory.aheadMs = evaluated.aheadMs;
+}
+
+/** Whether a packet that may come again was evaluated before. */
+export function wasEvaluated({ dataMs, newestMs, receivedMs }: EvaluatedTo, packet: JsonObject): boolean {
+  if (receivedMsOf(packet) > receivedMs) return false;
+  return (packet.time as number) <= (isDataPacket(packet) ? dataMs : newestMs);
+}
+
+/** Remembers a packet; null for a data packet that is older than another one. */
+export function remember(memory: ObjectMemory, read: PacketInput | null, receivedMs: number): void {
+  memory.receivedMs = Math.max(memory.receivedMs, receivedMs);
+  if (read === null) return;
+  const { packet, isData, fix } = read;
   const timeMs = packet.time as number;
   memory.newestMs = Math.max(memory.newestMs, timeMs);
   if (!isData) return;

@@ -2,8 +2,8 @@
 import { clock } from '../platform/clock.js';
 import type { WaitingStep } from './escalation.js';
 import type { RuleState } from './machine.js';
-import type { ObjectMemory } from './packet-reader.js';
-import type { StoredState } from './states.js';
+import type { EvaluatedTo, ObjectMemory } from './packet-reader.js';
+import type { StoredPartition } from './states.js';
 
 /** A state with the conditions to which its readings belong. */
 export interface HeldState {
@@ -17,12 +17,18 @@ export interface PartitionMemory {
   /** By object, then by rule. */
   readonly states: Map<string, Map<string, HeldState>>;
   readonly objects: Map<string, ObjectMemory>;
+  /** How far objects were evaluated of which no packet has come since. */
+  readonly evaluated: Map<string, EvaluatedTo>;
   /** The last task of each object that waits. */
   readonly waiting: Map<string, object>;
   /** The objects that have a state of each rule. */
   readonly objectsOf: Map<string, Set<string>>;
   /** Rules that have changed, whose states are not looked at yet. */
   readonly changedRules: Map<string, string>;
+  /**
+   * Packets that came up to then, by the service's clock, may come again: a refill has read them, and changes tell of some of them later.
+   */
+  refilledToMs: number;
   /** Whether what is stored was read. */
   isLoaded: boolean;
   /** Whether that is compared with the objects and rules that there are, or is being compared. */
@@ -39,9 +45,11 @@ export function createPartitionMemory(): PartitionMemory {
   return {
     states: new Map(),
     objects: new Map(),
+    evaluated: new Map(),
     waiting: new Map(),
     objectsOf: new Map(),
     changedRules: new Map(),
+    refilledToMs: -Infinity,
     isLoaded: false,
     isReconciled: false,
     due: new Map(),
@@ -49,8 +57,10 @@ export function createPartitionMemory(): PartitionMemory {
   };
 }
 
-export function fillMemory(memory: PartitionMemory, stored: readonly StoredState[]): void {
-  for (const { objectId, ruleId, key, state, waiting } of stored) {
+export function fillMemory(memory: PartitionMemory, { states, evaluated, refilledToMs }: StoredPartition): void {
+  memory.refilledToMs = Math.max(memory.refilledToMs, refilledToMs);
+  for (const [objectId, to] of evaluated) memory.evaluated.set(objectId, to);
+  for (const { objectId, ruleId, key, state, waiting } of states) {
     setState(memory, objectId, ruleId, { key, state, waiting });
   }
   memory.isLoaded = true;

@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from '../core/json.js';
 import type { CompiledRule } from './evaluate.js';
-import { isDataPacket } from './packet-reader.js';
+import { isDataPacket, receivedMsOf } from './packet-reader.js';
 
 /** A report, and its instant by the clock of the object. */
 export interface PastReport {
@@ -18,8 +18,6 @@ export const readsPresence = ({ singles }: CompiledRule): boolean =>
     if (condition.kind === 'param') return condition.path[0] === 'online';
     return condition.kind === 'online' || (condition.kind === 'expr' && condition.expression.mayDependOn('online'));
   });
-
-export const receivedMsOf = (packet: JsonObject): number => Number(packet._ts ?? Number(packet.time) * 1_000) / 1_000;
 
 export interface ReportReader {
   /** The packets in any order. */

@@ -17,7 +17,7 @@ import {
 import { readStoredPackets } from '../webhooks/past-packets.js';
 import { isQuiet } from './evaluate.js';
 import { isDefault, isOtherState } from './machine.js';
-import { newMemory, readPacket, remember } from './packet-reader.js';
+import { newMemory, readPacket, receivedMsOf, remember } from './packet-reader.js';
 import { type PartitionMemory, schedule, setState } from './partition-memory.js';
 import { createRound, evaluatePacket, type RoundParts } from './round.js';
 import { dueOf } from './round-states.js';
@@ -119,20 +119,21 @@ function planFor(
   if (object.set.rules.length === 0 && !isPending) return NO_TASKS;
   const packet = change.after as JsonObject;
   const memory = memories.get(partition);
+  const receivedMs = receivedMsOf(packet);
   const mayBeDone = !isPending && memory?.isLoaded === true && !memory.waiting.has(object.id);
-  if (mayBeDone && isUneventful(memory, object, packet)) return NO_TASKS;
-  const work: Work = { kind: 'packet', packet, receivedMs: Number(packet._ts) / 1_000 };
+  if (mayBeDone && receivedMs > memory.refilledToMs && isUneventful(memory, object, packet)) return NO_TASKS;
+  const work: Work = { kind: 'packet', packet, receivedMs };
   return [toWaiting(memory, toTask(partition, change, object, work))];
 }
 
 /** Whether a packet changes no state, as far as another instance would have to know: then it is remembered, and done. */
 function isUneventful(memory: PartitionMemory, object: RuleObject, packet: JsonObject): boolean {
-  const receivedMs = Number(packet._ts) / 1_000;
+  const receivedMs = receivedMsOf(packet);
   const isLate = receivedMs - Number(packet.time) > LIMITS.alarmLookBackMs;
   const known = memory.objects.get(object.id);
   const { readsLast, readsFix } = object.set;
   if (known === undefined && (isLate || readsLast || readsFix)) return false;
-  const ofObject = known ?? newMemory(readsLast);
+  const ofObject = known ?? newMemory(readsLast, memory.evaluated.get(object.id));
   if (readsLast && ofObject.last === null) return false;
   if (ofObject.packetId === packet._id) return true;
   const read = readPacket(ofObject, packet, object.object);
@@ -157,7 +158,7 @@ function isUneventful(memory: PartitionMemory, object: RuleObject, packet: JsonO
     changed.push(() => setState(memory, object.id, rule.id, next));
   }
   for (const change of changed) change();
-  if (read !== null) remember(ofObject, read, receivedMs);
+  remember(ofObject, read, receivedMs);
   if (known === undefined) memory.objects.set(object.id, ofObject);
   return true;
 }
@@ -186,7 +187,7 @@ function planObject(
   if (!isWanted(partition, tenant)) return NO_TASKS;
   const memory = memories.get(partition);
   const hasStates = memory === undefined || !memory.isLoaded || memory.states.has(id) || memory.waiting.has(id);
-  if (!hasStates && !registry.hasSilent()) return NO_TASKS;
+  if (change.kind !== 'removed' && !hasStates && !registry.hasSilent()) return NO_TASKS;
   return [toWaiting(memory, toTask(partition, change, { id, tenant }, { kind: 'object' }))];
 }
 
@@ -286,9 +287,12 @@ async function* refill(
     for await (const packets of readStoredPackets(database, [id], interval)) {
       yield packets.map(({ json, stampUs }) => {
         const packet = JSON.parse(json.toString()) as JsonObject;
-        const work: Work = { kind: 'packet', packet, receivedMs: stampUs / 1_000 };
+        const receivedMs = stampUs / 1_000;
+        const work: Work = { kind: 'packet', packet, receivedMs };
         const task = { partition, tenant, position: null, bytes: json.length, objectId: id, work };
-        return toWaiting(memories.get(partition), task);
+        const memory = memories.get(partition);
+        if (memory !== undefined) memory.refilledToMs = Math.max(memory.refilledToMs, receivedMs);
+        return toWaiting(memory, task);
       });
     }
   }

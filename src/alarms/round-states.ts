@@ -7,7 +7,7 @@ import { type Effect, initialState, isDefault, nextDue, type RuleState, underOth
 import type { ObjectMemory } from './packet-reader.js';
 import { type HeldState, type PartitionMemory, schedule, setState } from './partition-memory.js';
 import type { RuleRegistry } from './rule-registry.js';
-import { ALARM_STATES, toStateRemoval, toStateWrite } from './states.js';
+import { ALARM_STATES, toEvaluatedWrite, toStateRemoval, toStateWrite } from './states.js';
 
 export interface RoundStates {
   readonly registry: RuleRegistry;
@@ -113,12 +113,16 @@ export function stateWrites(round: RoundStates): OutputWrite[] {
       }
     }
   }
+  for (const [objectId, memory] of round.memories) operations.push(toEvaluatedWrite(round.partition, objectId, memory));
   return operations.length === 0 ? [] : [{ collection: ALARM_STATES, operations }];
 }
 
 export function keepStates(round: RoundStates): void {
   const { held } = round;
-  for (const [objectId, memory] of round.memories) held.objects.set(objectId, memory);
+  for (const [objectId, memory] of round.memories) {
+    held.objects.set(objectId, memory);
+    held.evaluated.delete(objectId);
+  }
   for (const [objectId, states] of round.states) {
     for (const [ruleId, next] of states) {
       setState(held, objectId, ruleId, next);

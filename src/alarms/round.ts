@@ -22,7 +22,15 @@ import {
 import { splitWaiting } from './escalation.js';
 import type { PacketInput } from './evaluate.js';
 import { afterClearing, type Input, initialState, type MachineParts, type RuleState, step } from './machine.js';
-import { newMemory, type ObjectMemory, readPacket, remember } from './packet-reader.js';
+import {
+  advanceTo,
+  newMemory,
+  type ObjectMemory,
+  readPacket,
+  receivedMsOf,
+  remember,
+  wasEvaluated,
+} from './packet-reader.js';
 import { type PartitionMemory, schedule } from './partition-memory.js';
 import {
   type CausedEffect,
@@ -41,6 +49,7 @@ import {
 import type { RuleObject, RuleObjects } from './rule-objects.js';
 import { loadRule } from './rule-store.js';
 import { findSelected } from './silent-objects.js';
+import { ALARM_STATES, toEvaluatedRemoval, toRefilledWrite } from './states.js';
 
 export interface RoundParts extends AlarmParts {
   readonly objects: RuleObjects;
@@ -120,6 +129,8 @@ export interface Round {
 
 interface State extends RoundParts, WritingParts, RoundStates {
   readonly outputs: OutputWrite[];
+  /** Whether packets were read that may come again. */
+  hasRefilled: boolean;
   /** Many rules of one object must not hold the process up. */
   readonly turn: TurnClock;
 }
@@ -132,6 +143,7 @@ export function createRound(parts: RoundParts, partition: number, held: Partitio
     states: new Map(),
     memories: new Map(),
     outputs: [],
+    hasRefilled: false,
     prepared: new Map(),
     turn: startTurnClock(),
   };
@@ -141,10 +153,13 @@ export function createRound(parts: RoundParts, partition: number, held: Partitio
     forgetAlarm: async (objectId, ruleId, alarmId) => forgetAlarm(state, objectId, ruleId, alarmId),
     changeObject: (objectId) => changeObject(state, objectId),
     changeRule: (ruleId) => changeRule(state, ruleId),
-    writes: () => [...state.outputs, ...stateWrites(state)],
+    writes: () => [...state.outputs, ...stateWrites(state), ...refillWrites(state)],
     keep: () => keepStates(state),
   };
 }
+
+const refillWrites = ({ hasRefilled, partition, held }: State): OutputWrite[] =>
+  hasRefilled ? [{ collection: ALARM_STATES, operations: [toRefilledWrite(partition, held.refilledToMs)] }] : [];
 
 async function memoryOf(state: State, object: RuleObject, packet: JsonObject): Promise<ObjectMemory> {
   const own = state.memories.get(object.id);
@@ -159,9 +174,18 @@ async function memoryOf(state: State, object: RuleObject, packet: JsonObject): P
   return memory;
 }
 
+/** Whether a packet that a refill may have read was evaluated before. */
+function wasEvaluatedBefore(state: State, objectId: string, packet: JsonObject): boolean {
+  const { memories, held } = state;
+  if (receivedMsOf(packet) > held.refilledToMs) return false;
+  state.hasRefilled = true;
+  const evaluated = memories.get(objectId) ?? held.objects.get(objectId) ?? held.evaluated.get(objectId);
+  return evaluated !== undefined && wasEvaluated(evaluated, packet);
+}
+
 /** What the packets say that were stored before. */
 async function lookBack(
-  { database }: State,
+  { database, held }: State,
   objectId: string,
   { readsLast, beforeUs }: { readsLast: boolean; beforeUs: number | null },
 ): Promise<ObjectMemory> {
@@ -171,9 +195,9 @@ async function lookBack(
   const memory = newMemory(readsLast);
   for (const bson of found.reverse()) {
     const packet = JSON.parse(toJson(bson).toString()) as JsonObject;
-    const read = readPacket(memory, packet, {});
-    if (read !== null) remember(memory, read, Number(packet._ts) / 1_000);
+    remember(memory, readPacket(memory, packet, {}), receivedMsOf(packet));
   }
+  advanceTo(memory, held.evaluated.get(objectId));
   return memory;
 }
 
@@ -185,7 +209,7 @@ function concernedBy({ states, held }: State, object: RuleObject, packet: JsonOb
 
 async function readOne(state: State, objectId: string, packet: JsonObject, receivedMs: number): Promise<void> {
   const object = await state.objects.find(objectId);
-  if (object === null) return;
+  if (object === null || wasEvaluatedBefore(state, objectId, packet)) return;
   const memory = await memoryOf(state, object, packet);
   if (memory.packetId === packet._id) return;
   const read = readPacket(memory, packet, object.object);
@@ -198,7 +222,7 @@ async function readOne(state: State, objectId: string, packet: JsonObject, recei
     storeState(state, objectId, rule, { state: after, effects, isActing });
     await state.turn.yieldIfLong();
   }
-  if (read !== null) remember(memory, read, receivedMs);
+  remember(memory, read, receivedMs);
 }
 
 async function apply(
@@ -291,6 +315,7 @@ async function changeObject(state: State, objectId: string): Promise<void> {
   const ids = rulesWithState(state, objectId);
   const isRaised = ids.some((ruleId) => (stateOf(state, objectId, ruleId)?.state.alarmId ?? null) !== null);
   if (object !== null && isRaised) state.outputs.push(toFollowing(object));
+  if (object === null) state.outputs.push({ collection: ALARM_STATES, operations: [toEvaluatedRemoval(objectId)] });
   for (const ruleId of ids) {
     if (object === null) end(state, objectId, ruleId, 'object removed');
     else if (state.registry.find(ruleId) === undefined) end(state, objectId, ruleId, await findReason(state, ruleId));
