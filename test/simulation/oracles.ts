@@ -103,8 +103,15 @@ export const placesOf = (oplog: readonly Entry[]): Map<string, number> =>
   new Map(oplog.map((entry, index) => [toPosition({ _data: tokenOf(entry) }), index]));
 
 /** The object that an entry is about. */
-export const objectOf = ({ collection, after, before, id }: Entry): string | null =>
-  collection === 'packets' ? String((after ?? before)?._oid) : collection === 'objects' ? String(id) : null;
+export function objectOf({ collection, after, before, id }: Entry): string | null {
+  if (collection === 'objects') return String(id);
+  if (collection !== 'packets' && collection !== 'alarms' && collection !== 'commands') return null;
+  return String((after ?? before)?.[collection === 'packets' ? '_oid' : 'object']);
+}
+
+/** From when on who sees the object may be told of an entry: alarms and commands follow its rights a little later. */
+export const toldFrom = ({ collection }: Entry, index: number): number =>
+  collection === 'alarms' || collection === 'commands' ? 0 : index;
 
 /**
  * What a subscriber received is what the database has, in its order, without a double, and without a gap from where it joined; nothing
@@ -133,7 +140,7 @@ export function checkReceived(
     const wanted = name === 'object-packet' ? packetIdIn(entry.id as never) : id;
     if (id !== wanted) fail(`${client.name} received ${id} at the position of ${wanted}`);
     // The one event for those who lose an object is the last one.
-    if (name === 'object-removed' || seesAny(sights.get(objectId) ?? [], index, seen)) continue;
+    if (name === 'object-removed' || seesAny(sights.get(objectId) ?? [], toldFrom(entry, index), seen)) continue;
     fail(`${client.name} received ${name} ${id} of an object that it could not see`);
   }
   if (client.isRefused || client.from === null) return;

@@ -5,7 +5,7 @@
 import { packetIdIn } from '../../src/platform/mongo/bson/packet-key.js';
 import type { Entry } from './database/oplog.js';
 import type { SimulatedServer } from './database/server.js';
-import { fail, objectOf, placesOf, type Sight, seesAny, seesFrom, sightsOf } from './oracles.js';
+import { fail, objectOf, placesOf, type Sight, seesAny, seesFrom, sightsOf, toldFrom } from './oracles.js';
 import type { Request } from './receivers.js';
 
 /** A webhook that is there from the beginning to the end, for all events. */
@@ -102,7 +102,7 @@ function indexOf(
   }
   const index = places.get(position) ?? fail(`${what}, which no majority has`);
   const entry = server.oplog[index] as Entry;
-  const wanted = entry.collection === 'packets' ? packetIdIn(entry.id as never) : String(entry.id);
+  const wanted = entry.collection === 'packets' ? packetIdIn(entry.id as never) : objectOf(entry);
   if (wanted !== id) fail(`${what} at the position of ${wanted}`);
   return index;
 }
@@ -129,14 +129,19 @@ function checkIds({ hasRefilled }: World, { name, mode }: Handler, messages: rea
 }
 
 /** From the look at the rights until it is sent, the owner sees the object at some moment. */
-function checkRights({ places }: World, messages: readonly Message[], sights: ReadonlyMap<string, readonly Sight[]>) {
+function checkRights(
+  { places, server }: World,
+  messages: readonly Message[],
+  sights: ReadonlyMap<string, readonly Sight[]>,
+) {
   for (const { key, type, objectId, index, isRefilled, request } of messages) {
     // The one event for those who lose an object is the last one.
     if (type === 'object-removed') continue;
     const known = places.get(request.applied) ?? 0;
     // What is made again of what is stored may be newer than what its instance knows of rights.
     const from = isRefilled ? known : Math.max(index, known);
-    if (!seesAny(sights.get(objectId) ?? [], from, Math.max(from, request.committed))) {
+    const told = Math.min(from, toldFrom(server.oplog[index] as Entry, from));
+    if (!seesAny(sights.get(objectId) ?? [], told, Math.max(from, request.committed))) {
       fail(`${request.handler} received ${key} of an object that its owner did not see any more`);
     }
   }

@@ -8,6 +8,7 @@ import { LIMITS } from '../../src/core/limits.js';
 import { replaceClock } from '../../src/platform/clock.js';
 import type { WorkerStats } from '../../src/platform/ops/worker-metrics.js';
 import type { Workers } from '../../src/workers.js';
+import { checkAlarms, RULES, type SimulatedRule } from './alarm-oracles.js';
 import type { Census } from './census.js';
 import { replaceDriverTime, simulatedClient } from './database/client.js';
 import { SimulatedDatabase } from './database/network.js';
@@ -39,6 +40,10 @@ const USERS = [
   { id: idOf('b0', 2), group: 1 },
   { id: idOf('b0', 3), group: 2 },
 ];
+
+/** Of the root group; no step changes its rights, which rules have. */
+const WATCHMAN = idOf('b0', 9);
+const SIMULATED_RULES = RULES.map((rule, nth): SimulatedRule => ({ ...rule, id: String(idOf('91', nth)) }));
 
 /** Webhooks: of the root group, of a group below it, and one that sends batches. */
 const HANDLERS = [
@@ -158,7 +163,11 @@ export class World {
       'objects',
       this.devices.map((_, nth) => this.#objectOf(nth)),
     );
-    if (this.receivers !== null) insert('handlers', HANDLERS.map(this.#handlerOf));
+    if (this.receivers !== null) {
+      insert('handlers', HANDLERS.map(this.#handlerOf));
+      insert('users', [{ _id: WATCHMAN, login: String(WATCHMAN), role: ROLE, ...this.#placeOf(0) }]);
+      insert('rules', SIMULATED_RULES.map(this.#ruleOf));
+    }
     server.majority = server.oplog.length;
   }
 
@@ -172,6 +181,19 @@ export class World {
     url: `https://${name}.example.com/`,
     mode,
     _secrets: [{ secret: 'whsec_c2VjcmV0', until: null }],
+  });
+
+  #ruleOf = ({ id, fields }: SimulatedRule): Document => ({
+    _id: new ObjectId(id),
+    name: 'rule',
+    ...fields,
+    // Packets that came late act as well.
+    control: '300 days',
+    then: [{ command: 'stop' }],
+    owner: WATCHMAN,
+    access: [],
+    ...this.#placeOf(0),
+    time: EPOCH_MS - HOUR_MS,
   });
 
   #objectOf(nth: number): Document {
@@ -301,6 +323,7 @@ export class World {
 
   #skew({ instance, skewMs }: Extract<Step, { kind: 'skew' }>): void {
     const maxMs = this.receivers === null ? Number.POSITIVE_INFINITY : WORKER_SKEW_MS;
+    this.note('node: clock set');
     this.#node(instance).skew(Math.max(-maxMs, Math.min(skewMs, maxMs)));
   }
 
@@ -340,6 +363,8 @@ export class World {
     const refills = this.census.get('workers: history refilled') ?? 0;
     if (refills > REFILLS_MAX) throw new Violation(`the history was refilled ${refills} times`);
     const hasRefilled = refills > 0;
+    const hasSkewed = this.census.has('node: clock set');
+    checkAlarms(this.database.server, { rules: SIMULATED_RULES, objectIds, hasRefilled, hasSkewed });
     checkWebhooks(this.database.server, { handlers, arrived, requests, objectIds, hasRefilled });
   }
 

@@ -8,6 +8,7 @@ import { callApi, logIn } from '../support/api-call.js';
 import { ADMIN, testUri } from '../support/fixture.js';
 import { type Instance, startInstance } from '../support/instance.js';
 import { endPartitionLeases } from '../support/leases.js';
+import { above, both, type NaiveRule, naiveSpans, opposite, type Span } from '../support/naive-alarms.js';
 import { random, roundsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 
@@ -26,20 +27,10 @@ const STEP_MS = 10 * 60_000;
  */
 const limits = { partitionLeaseMs: 15_000, ruleCommands: 1_000_000 };
 
-interface Rule {
+interface Rule extends NaiveRule {
   readonly fields: object;
-  readonly forMs: number;
-  readonly clearForMs: number;
-  /** What the values of a packet and of those before it say; null where that is nothing. */
-  hot(values: Values, packet: Values): boolean | null;
-  over(values: Values, packet: Values): boolean | null;
 }
 
-type Values = Readonly<Partial<Record<'t' | 'u', number | null>>>;
-
-const above = (value: number | null | undefined, than: number): boolean | null =>
-  typeof value === 'number' ? value > than : null;
-const opposite = (truth: boolean | null): boolean | null => (truth === null ? null : !truth);
 const then = (command: string) => [{ command }];
 
 const RULES: Readonly<Record<string, Rule>> = {
@@ -80,57 +71,6 @@ const RULES: Readonly<Record<string, Rule>> = {
     over: (_, { t, u }) => (typeof t === 'number' && typeof u === 'number' ? t - u <= 3 : null),
   },
 };
-
-function both(one: boolean | null, other: boolean | null): boolean | null {
-  if (one === false || other === false) return false;
-  return one === null || other === null ? null : true;
-}
-
-type Span = readonly [raised: number, cleared: number | null];
-
-/** When the alarms of an object are raised and cleared, by all its packets in the order in which they came. */
-function naive({ hot, over, forMs, clearForMs }: Rule, packets: readonly Document[]): Span[] {
-  const said: { atMs: number; hot: boolean; over: boolean }[] = [];
-  let values: Values = {};
-  let before = { atMs: Number.NEGATIVE_INFINITY, hot: false, over: false };
-  for (const packet of packets) {
-    // A packet without parameters only says that the object is there.
-    const isData = 't' in packet || 'u' in packet;
-    if (!isData || packet.time < before.atMs) continue;
-    const own = packet as Values;
-    values = { t: own.t ?? values.t ?? null, u: own.u ?? values.u ?? null };
-    before = { atMs: packet.time, hot: hot(values, own) ?? before.hot, over: over(values, own) ?? before.over };
-    said.push(before);
-  }
-  const spans: Span[] = [];
-  for (let index = 0; index < said.length; ) {
-    const raised = firstHeld(said, index, { forMs, name: 'hot' });
-    if (raised === null) break;
-    const cleared = firstHeld(said, raised.next, { forMs: clearForMs, name: 'over' });
-    spans.push([raised.atMs, cleared?.atMs ?? null]);
-    index = cleared?.next ?? said.length;
-  }
-  return spans;
-}
-
-/** When something has held for so long for the first time, and the first packet that is later, or that has completed it. */
-function firstHeld(
-  said: readonly { atMs: number; hot: boolean; over: boolean }[],
-  from: number,
-  { forMs, name }: { forMs: number; name: 'hot' | 'over' },
-): { atMs: number; next: number } | null {
-  for (let first = from; first < said.length; first++) {
-    if (said[first]?.[name] !== true) continue;
-    const atMs = (said[first]?.atMs as number) + forMs;
-    let end = first;
-    while (end < said.length && said[end]?.[name] === true && (said[end]?.atMs as number) < atMs) end++;
-    if (end === said.length) return null;
-    // What ends it at the very instant was there before it was completed.
-    if (said[end]?.[name] === true || (said[end]?.atMs as number) > atMs) return { atMs, next: end };
-    first = end;
-  }
-  return null;
-}
 
 let database: MongoClient;
 let token: string;
@@ -243,7 +183,7 @@ async function compareAlarms(): Promise<{ expected: unknown[]; raised: unknown[]
     const packets = await storedOf(objectId);
     const alarms = await alarmsOf(objectId);
     for (const [name, rule] of Object.entries(RULES)) {
-      expected.push([objectId, name, naive(rule, packets)]);
+      expected.push([objectId, name, naiveSpans(rule, packets)]);
       raised.push([objectId, name, spansOf(alarms, name)]);
     }
   }

@@ -136,6 +136,40 @@ test('fills partitions once where nothing has happened since the history was los
   expect(census.get('workers: history refilled')).toBeGreaterThan(0);
 });
 
+// The history of partitions was gone, and what is stored of the last minute was evaluated again on states that it had led to: alarms
+// that had ended were cleared or raised anew, and their commands were sent twice.
+test('evaluates packets once where history is lost that was evaluated in part', async () => {
+  const steps = [
+    { ...send(0, 200), count: 4 },
+    { ...send(0, 1_500), count: 4 },
+    { kind: 'wait', ms: 6_000 },
+    { kind: 'shorten', kept: 0 },
+    { kind: 'kill', instance: 0, downMs: 12_000 },
+    { ...send(0, 1_500), count: 4 },
+    { kind: 'shorten', kept: 0 },
+    { kind: 'wait', ms: 6_000 },
+    { kind: 'shorten', kept: 0 },
+  ];
+  const { census } = await runPlan({ ...planOf(2, steps), workers: [] });
+  expect(census.get('workers: history refilled')).toBeGreaterThan(0);
+});
+
+// An instance that took a partition over looked at the packets that were stored before by its own clock. Where that is behind, the
+// newest of them was not among them, and packets older than it were evaluated once more.
+test('ignores packets older than the last one that another instance has evaluated', async () => {
+  const steps = [
+    send(0),
+    { ...send(0), count: 3, time: 'late' },
+    { kind: 'skew', instance: 0, skewMs: -25_000 },
+    { kind: 'wait', ms: 6_000 },
+    { kind: 'kill', instance: 0, downMs: 3_000, ms: 1_500 },
+    { ...send(0), count: 3 },
+    { kind: 'wait', ms: 6_000 },
+  ];
+  const { census } = await runPlan({ ...planOf(1, steps), workers: [] });
+  expect(census.get('workers: history refilled') ?? 0).toBe(0);
+});
+
 test('runs twice in the same way, and uses nothing real', async () => {
   const plans = fc.sample(plan, { seed: 7, numRuns: 3 });
   for (const drawn of [...plans, { ...(plans[0] as Plan), workers: [] }]) {
