@@ -14,14 +14,7 @@ import { findStates } from '../packets/latest.js';
 import { projected, stateOf } from '../packets/object-state.js';
 import { clock } from '../platform/clock.js';
 import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
-import {
-  countMatching,
-  EMPTY_PAGE,
-  type JsonPage,
-  readOne,
-  readPage,
-  summarize,
-} from '../platform/mongo/bson/raw-cursor.js';
+import { EMPTY_PAGE, type JsonPage, readPage, summarizeFound } from '../platform/mongo/bson/raw-cursor.js';
 import { readObjectId } from '../platform/mongo/bson/reader.js';
 import { inBatches } from '../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../platform/mongo/driver/client.js';
@@ -71,11 +64,8 @@ export function summarizeByState(database: Database, scope: Scope, selection: Se
   return runList([database], 'scan', async (reader) => {
     const rows = await findRows(reader, scope, { ...selection, after: null, sort: null }, Number.POSITIVE_INFINITY);
     const filter = { _id: { $in: rows.map(({ id }) => new ObjectId(id)) } };
-    const readEnd = (direction: 1 | -1) => {
-      const command = { find: COLLECTION, filter, sort: { _id: direction }, ...projected(OBJECTS, selection.only) };
-      return readOne(reader, command, stateOf(reader, OBJECTS, selection));
-    };
-    return summarize(await countMatching(reader, COLLECTION, filter), readEnd);
+    const command = { find: COLLECTION, filter, ...projected(OBJECTS, selection.only) };
+    return summarizeFound(reader, command, stateOf(reader, OBJECTS, selection));
   });
 }
 

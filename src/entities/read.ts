@@ -11,20 +11,19 @@ import { projected, stateOf, writeState } from '../packets/object-state.js';
 import { writeJson } from '../platform/mongo/bson/json-writer.js';
 import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import {
-  countMatching,
   EMPTY_PAGE,
   type JsonPage,
   readOne,
   readPage,
   sharePage,
-  summarize,
+  summarizeFound,
 } from '../platform/mongo/bson/raw-cursor.js';
 import { readObjectId } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
 import { collectionName } from '../platform/mongo/schema/collections.js';
 import { findByKey, findStored, isVisibleToOwner, type KeyField, resolveKey } from '../platform/mongo/schema/lookup.js';
-import { orderBy, selectionFilter, toEntity } from '../platform/mongo/schema/mapping.js';
+import { selectionFilter, toEntity, toPageFind } from '../platform/mongo/schema/mapping.js';
 import { isVisible, scopeFilter } from '../platform/mongo/schema/visibility.js';
 import { type FirstEntities, isReadableThroughObjects, readableFilter, readableFirst } from './through-objects.js';
 
@@ -83,19 +82,13 @@ function readWhere(
   page: Page,
   readable: readonly Filter<Document>[],
 ): Promise<JsonPage> {
-  const conditions = [...readable, ...selectionFilter(store, page, SEARCHED)];
-  if (page.after !== null) conditions.push({ _id: { $gt: new ObjectId(page.after) } });
-  const command = {
+  const command: Document = {
     find: collectionName(store.name),
-    filter: { $and: conditions },
-    sort: orderBy(store, page.sort),
-    skip: page.offset,
-    limit: page.limit,
-    // The latest values of an object may be long.
-    batchSize: page.isOfEach ? LIMITS.latestBatchObjects : page.limit,
-    allowDiskUse: true,
+    ...toPageFind(store, page, [...readable, ...selectionFilter(store, page, SEARCHED)]),
     ...projected(store, page.only),
   };
+  // The latest values of an object may be long.
+  if (page.isOfEach) command.batchSize = LIMITS.latestBatchObjects;
   return readPage(database, rawBatches(database, command), { prepareExtra: stateOf(database, store, page) });
 }
 
@@ -113,17 +106,11 @@ export async function summarizeEntities(
   selection: Selection,
   also: readonly Filter<Document>[] = [],
 ): Promise<Buffer> {
-  const collection = collectionName(store.name);
   return runList([database], 'scan', async (reader) => {
     const readable = await readableFilter(reader, store, scope);
     const filter = { $and: [readable, ...selectionFilter(store, selection, SEARCHED), ...also] };
-    const readEnd = (direction: 1 | -1) =>
-      readOne(
-        reader,
-        { find: collection, filter, sort: { _id: direction }, ...projected(store, selection.only) },
-        stateOf(reader, store, selection),
-      );
-    return summarize(await countMatching(reader, collection, filter), readEnd);
+    const command = { find: collectionName(store.name), filter, ...projected(store, selection.only) };
+    return summarizeFound(reader, command, stateOf(reader, store, selection));
   });
 }
 

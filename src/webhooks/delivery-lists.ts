@@ -5,18 +5,11 @@ import { conflict, notFound } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { costOf, type Page, type Selection } from '../core/list.js';
 import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
-import {
-  countMatching,
-  EMPTY_PAGE,
-  type JsonPage,
-  readOne,
-  readPage,
-  summarize,
-} from '../platform/mongo/bson/raw-cursor.js';
+import { EMPTY_PAGE, type JsonPage, readPage, summarizeFound } from '../platform/mongo/bson/raw-cursor.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
-import { type Layout, orderBy, projectionOf, selectionFilter, toPlain } from '../platform/mongo/schema/mapping.js';
+import { type Layout, projectionOf, selectionFilter, toPageFind, toPlain } from '../platform/mongo/schema/mapping.js';
 import { DELIVERIES } from './deliveries.js';
 
 export const DELIVERY_LAYOUT: Layout = {
@@ -36,16 +29,9 @@ function conditionsOf(handlerId: string, selection: Selection): Filter<Document>
 /** A page of a handler's deliveries as JSON, ascending by `_id` unless the query says otherwise. */
 export async function listDeliveries(database: Database, handlerId: string, page: Page): Promise<JsonPage> {
   if (page.limit === 0) return EMPTY_PAGE;
-  const conditions = conditionsOf(handlerId, page);
-  if (page.after !== null) conditions.push({ _id: { $gt: new ObjectId(page.after) } });
   const command = {
     find: DELIVERIES,
-    filter: { $and: conditions },
-    sort: orderBy(DELIVERY_LAYOUT, page.sort),
-    skip: page.offset,
-    limit: page.limit,
-    batchSize: page.limit,
-    allowDiskUse: true,
+    ...toPageFind(DELIVERY_LAYOUT, page, conditionsOf(handlerId, page)),
     projection: projectionOf(DELIVERY_LAYOUT, page.only),
   };
   const read = (reader: Database) => readPage(reader, rawBatches(reader, command));
@@ -60,11 +46,8 @@ export async function summarizeDeliveries(
 ): Promise<Buffer> {
   const filter = { $and: conditionsOf(handlerId, selection) };
   const projection = projectionOf(DELIVERY_LAYOUT, selection.only);
-  return runList([database], 'scan', async (reader) => {
-    const readEnd = (direction: 1 | -1) =>
-      readOne(reader, { find: DELIVERIES, filter, sort: { _id: direction }, projection });
-    return summarize(await countMatching(reader, DELIVERIES, filter), readEnd);
-  });
+  const command = { find: DELIVERIES, filter, ...(projection && { projection }) };
+  return runList([database], 'scan', (reader) => summarizeFound(reader, command));
 }
 
 /** Sends a message again, as if it were new; it keeps its id. Throws 404; 409 where there is nothing left to send. */

@@ -182,6 +182,16 @@ export async function summarize(
   return Buffer.from(`{"count":${count},"first":${first ?? 'null'},"last":${last ?? 'null'}}\n`);
 }
 
+/** The count of what a `find` command finds, with the first and the last of it by `_id`, as JSON. */
+export async function summarizeFound(
+  reader: Database,
+  command: { readonly find: string; readonly filter: Document; readonly projection?: Document },
+  prepareExtra?: PrepareExtra,
+): Promise<Buffer> {
+  const readEnd = (direction: 1 | -1) => readOne(reader, { ...command, sort: { _id: direction } }, prepareExtra);
+  return summarize(await countMatching(reader, command.find, command.filter), readEnd);
+}
+
 function writeDocument(writer: JsonWriter, memory: Buffer, start: number, extra: Extra | undefined): void {
   if (extra === undefined) {
     writer.document(memory, start);

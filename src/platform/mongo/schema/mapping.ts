@@ -82,6 +82,19 @@ export function orderBy(layout: Layout, sort: Page['sort']): Document {
   return sort.path === '_id' ? { _id: direction } : { [sort.path]: direction, _id: 1 };
 }
 
+/** The parts of a `find` command that a page decides: what follows its `after`, in its order, and no more than it shows. */
+export function toPageFind(layout: Layout, page: Page, conditions: readonly Filter<Document>[]): Document {
+  const after = page.after === null ? [] : [{ _id: { $gt: new ObjectId(page.after) } }];
+  return {
+    filter: { $and: [...conditions, ...after] },
+    sort: orderBy(layout, page.sort),
+    skip: page.offset,
+    limit: page.limit,
+    batchSize: page.limit,
+    allowDiskUse: true,
+  };
+}
+
 /** Refuses filters and sorting by hidden fields: the answer would reveal their values. */
 function checkReadable(layout: Layout, path: string): void {
   const first = path.split('.')[0] ?? '';
