@@ -39,7 +39,8 @@ export const RULE_LIMITS = {
   alarmNoteCharacters: 4_096,
 
   // An expression: its length, its nodes and their depth, the items of a list in it, its macros. Macros have no result for packets of
-  // more values. The size of a pattern, and of all in it, and how many are kept.
+  // more values. The size of a pattern, and of all in it; how many are kept, and their size, of which
+  // one is up to 90 bytes.
   expressionCharacters: 4 * KIB,
   expressionNodes: 300,
   expressionDepth: 32,
@@ -51,6 +52,7 @@ export const RULE_LIMITS = {
   expressionPatternSize: 1_000,
   expressionPatternsSize: 2_000,
   expressionPatterns: 10_000,
+  expressionPatternsKept: 500_000,
   // The steps of an evaluation, or of all formulas of a packet: about 20 ns each. A character or an item is one; then, what a name, a
   // value or an operator takes, a member of an object, an error, a time in a zone, a character that is parsed as JSON. How many
   // characters of what is sought are compared in one. How deep the values are nested that operators and functions are given.

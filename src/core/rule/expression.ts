@@ -6,8 +6,9 @@ import { type ASTNode, Environment, ParseError } from '@marcbachmann/cel-js';
 import { badRequest } from '../errors.js';
 import type { Json, JsonObject } from '../json.js';
 import { LIMITS } from '../limits.js';
-import { compilePattern, type Pattern, patternSize } from '../schema/pattern.js';
+import { patternSize } from '../schema/pattern.js';
 import { METER, meter, Steps, withSteps } from './metering.js';
+import { Patterns } from './patterns.js';
 
 /** What an expression can read. */
 export interface ExpressionInput {
@@ -36,19 +37,9 @@ const MACROS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map
 /** As long as `matches`, so that places in the text stay the same. */
 const RE2_MATCHES = 're2test';
 
-const patterns = new Map<string, Pattern>();
+const patterns = new Patterns();
 
-/** Patterns are literals of expressions: each is compiled once. */
-function patternOf(source: string): Pattern {
-  const known = patterns.get(source);
-  if (known !== undefined) return known;
-  const made = compilePattern(source);
-  if (patterns.size >= LIMITS.expressionPatterns) patterns.clear();
-  patterns.set(source, made);
-  return made;
-}
-
-const matches = (text: string, source: string): boolean => patternOf(source).test(text, METER);
+const matches = (text: string, source: string): boolean => patterns.find(source).test(text, METER);
 
 const ENVIRONMENT = createEnvironment();
 
@@ -252,7 +243,7 @@ function patternIn(node: ASTNode, fail: Fail): string {
 
 function isPattern(source: string): boolean {
   try {
-    return patternOf(source) !== undefined;
+    return patterns.find(source) !== undefined;
   } catch {
     return false;
   }

@@ -199,6 +199,7 @@ describe('Limits', () => {
     'pastObjectsBatch',
     'webhookReplayCheckMs',
     'expressionPatterns',
+    'expressionPatternsKept',
     'formulaNumberCharacters',
     'heldBackRemembered',
     'expressionNodeSteps',
