@@ -17,6 +17,7 @@ interface FieldProps {
   readonly type?: 'text' | 'password' | 'email' | 'number' | 'date' | 'datetime-local' | 'time';
   readonly autocomplete?: 'username' | 'current-password' | 'new-password' | 'name' | 'email' | 'off';
   readonly required?: boolean;
+  readonly placeholder?: string | undefined;
   readonly autofocus?: boolean;
   readonly readOnly?: boolean;
   readonly rows?: number;

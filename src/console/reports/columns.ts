@@ -1,6 +1,6 @@
 /** The columns of reports, and how they are shown. */
 import type { ReportName } from '../../core/report-kinds.js';
-import { formatDateTime, formatNumber, type TextKey, t } from '../text/language.js';
+import { formatDate, formatNumber, type TextKey, t } from '../text/language.js';
 import { formatDistance, formatSpeed } from '../text/measures.js';
 import { formatSpan } from '../text/spans.js';
 import type { Cell, Row } from './order.js';
@@ -16,25 +16,32 @@ export interface Column {
   readonly title: TextKey;
   readonly isNumber: boolean;
   readonly show: (cell: Cell) => string;
+  /** Whether it is a place on the map: longitude and latitude. */
+  readonly isPlace?: boolean;
 }
 
-type Kind = 'text' | 'time' | 'distance' | 'span' | 'speed' | 'count' | 'share' | 'value';
+type Kind = 'text' | 'time' | 'distance' | 'span' | 'speed' | 'count' | 'share' | 'value' | 'place';
 
 const SHOW: Readonly<Record<Kind, (cell: Cell) => string>> = {
   text: String,
-  time: (cell) => formatDateTime(Number(cell)),
+  time: (cell) => formatDate(Number(cell), { dateStyle: 'medium', timeStyle: 'short' }),
   distance: (cell) => formatDistance(Number(cell)),
   span: (cell) => formatSpan(Number(cell)),
   speed: (cell) => formatSpeed(Number(cell)),
   count: (cell) => formatNumber(Number(cell)),
   share: (cell) => formatNumber(Number(cell), { style: 'percent', maximumFractionDigits: 1 }),
-  value: String,
+  value: (cell) => (cell === 'true' || cell === 'false' ? t(`value.${cell}`) : String(cell)),
+  place: (cell) => {
+    const [lon = 0, lat = 0] = cell as readonly number[];
+    return `${lat.toFixed(5)}, ${lon.toFixed(5)}`;
+  },
 };
 
 const column = (name: string, kind: Kind): Column => ({
   name,
   title: `reports.${name}` as TextKey,
-  isNumber: !['text', 'time', 'value'].includes(kind),
+  isNumber: !['text', 'time', 'value', 'place'].includes(kind),
+  isPlace: kind === 'place',
   show: (cell) =>
     cell !== null && cell !== undefined ? SHOW[kind](cell) : kind === 'value' ? t('reports.others') : '',
 });
@@ -58,8 +65,10 @@ const OF_KIND: Readonly<Record<ReportName, readonly Column[]>> = {
     column('distance', 'distance'),
     column('averageSpeed', 'speed'),
     column('maxSpeed', 'speed'),
+    column('start', 'place'),
+    column('end', 'place'),
   ],
-  stops: [FROM, TO, column('duration', 'span')],
+  stops: [FROM, TO, column('duration', 'span'), column('place', 'place')],
   geofences: [
     column('geofenceName', 'text'),
     column('visits', 'count'),
@@ -75,11 +84,34 @@ const OF_KIND: Readonly<Record<ReportName, readonly Column[]>> = {
   ],
 };
 
-const NAME: Column = { name: 'name', title: 'reports.object', isNumber: false, show: String };
+const plainColumn = (name: string, title: TextKey): Column => ({ name, title, isNumber: false, show: String });
 
-/** Those of a kind; with the parts of the interval if it is divided. */
-export const columnsOf = (kind: ReportName, isDivided: boolean): readonly Column[] => [
+const NAME = plainColumn('name', 'reports.object');
+const ID = plainColumn('id', 'welcome.id');
+
+const DAY: Intl.DateTimeFormatOptions = { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' };
+
+/** The parts of an interval that is divided, by what `every` asks for. A part at its ends may be shorter. */
+const PARTS: Readonly<Record<string, Column>> = {
+  '1 day': { ...FROM, title: 'reports.day', show: (cell) => formatDate(Number(cell), DAY) },
+  '1 week': { ...FROM, title: 'reports.weekFrom', show: (cell) => formatDate(Number(cell), DAY) },
+  '1 month': {
+    ...FROM,
+    title: 'reports.month',
+    show: (cell) => formatDate(Number(cell), { month: 'long', year: 'numeric' }),
+  },
+};
+
+function partsOf(every: string | undefined): readonly Column[] {
+  if (!every) return [];
+  const part = PARTS[every];
+  return part === undefined ? [FROM, TO] : [part];
+}
+
+/** Those of a kind; with the parts of the interval if it is divided, and the ids of objects where they say more than names. */
+export const columnsOf = (kind: ReportName, every: string | undefined, hasIds: boolean): readonly Column[] => [
   NAME,
-  ...(isDivided ? [FROM, TO] : []),
+  ...(hasIds ? [ID] : []),
+  ...partsOf(every),
   ...OF_KIND[kind],
 ];

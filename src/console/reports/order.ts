@@ -22,3 +22,25 @@ function compare(one: Cell, other: Cell): number {
     ? one - other
     : BY_TEXT.compare(String(one), String(other));
 }
+
+export interface ValueSum {
+  readonly value: Cell;
+  readonly duration: number;
+  /** Of all that is known. */
+  readonly share: number;
+  readonly times: number;
+}
+
+/** How long each value of a parameter was there in all rows, the longest first. */
+export function sumsByValue(rows: readonly Row[]): readonly ValueSum[] {
+  const sums = new Map<Cell, ValueSum>();
+  let whole = 0;
+  for (const { value = null, duration, times } of rows) {
+    const sum = sums.get(value) ?? { value, duration: 0, share: 0, times: 0 };
+    sums.set(value, { ...sum, duration: sum.duration + Number(duration), times: sum.times + Number(times) });
+    whole += Number(duration);
+  }
+  return [...sums.values()]
+    .map((sum) => ({ ...sum, share: whole > 0 ? sum.duration / whole : 0 }))
+    .sort((one, other) => other.duration - one.duration);
+}

@@ -11,7 +11,7 @@ export interface DayRange {
 
 const two = (value: number): string => String(value).padStart(2, '0');
 
-/** Weeks begin with `firstDay`: 0 is Sunday. A day of a month beyond its ends is one of its neighbours. */
+/** What is not over yet ends today. Weeks begin with `firstDay`: 0 is Sunday. A day of a month beyond its ends is one of its neighbours. */
 export function toDayRange(nowMs: number, range: Range, firstDay: number): DayRange {
   const now = new Date(nowMs);
   const day = now.getDate();
@@ -23,9 +23,9 @@ export function toDayRange(nowMs: number, range: Range, firstDay: number): DayRa
   const ranges: Readonly<Record<Range, readonly [string, string]>> = {
     today: [textOf(0, day), textOf(0, day)],
     yesterday: [textOf(0, day - 1), textOf(0, day - 1)],
-    thisWeek: [textOf(0, first), textOf(0, first + 6)],
+    thisWeek: [textOf(0, first), textOf(0, day)],
     lastWeek: [textOf(0, first - 7), textOf(0, first - 1)],
-    thisMonth: [textOf(0, 1), textOf(1, 0)],
+    thisMonth: [textOf(0, 1), textOf(0, day)],
     lastMonth: [textOf(-1, 1), textOf(0, 0)],
   };
   const [from, to] = ranges[range];

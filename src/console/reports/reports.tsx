@@ -10,7 +10,7 @@ import { useFetched } from '../state/fetched.js';
 import { toAddress, useLocation } from '../state/location.js';
 import { namedOf, nameOf, titleOf } from '../state/references.js';
 import { pages } from '../state/session.js';
-import { firstDayOfWeek, formatNumber, t } from '../text/language.js';
+import { firstDayOfWeek, formatDate, formatNumber, t } from '../text/language.js';
 import { type Asked, askedOf, isDivisible, type Query, toRequest } from './asked.js';
 import type { ReportAnswer } from './columns.js';
 import { RANGES } from './ranges.js';
@@ -68,8 +68,7 @@ export function Reports() {
 
 /** What the table is of, also on paper. */
 function aboutOf({ group, objects, param = '' }: Query, { kind, from, to }: Asked): string {
-  const day = (text: string): string =>
-    new Date(`${text}T12:00`).toLocaleDateString(undefined, { dateStyle: 'medium' });
+  const day = (text: string): string => formatDate(Date.parse(`${text}T12:00`), { dateStyle: 'medium' });
   const of = [group ? nameOf('groups', group) : '', objects ?? ''].filter((text) => text !== '').join(', ');
   return [
     t(`reports.${kind}.title`) + (kind === 'utilization' && param !== '' ? `: ${param}` : ''),
@@ -100,6 +99,14 @@ function Choices({ query, asked, onChange }: ChoicesProps) {
       onChange={(next) => next !== '' && onChange({ range: '', ...keptOrder(name, next, { from, to }) })}
     />
   );
+  const text = (name: 'objects' | 'param', placeholder: string) => (
+    <Typed
+      label={t(`reports.${name}`)}
+      placeholder={placeholder}
+      value={query[name] ?? ''}
+      onChange={(value) => onChange({ [name]: value })}
+    />
+  );
   return (
     <div class="report-choices no-print">
       <fieldset class="chips" aria-label={t('reports.kind')}>
@@ -117,29 +124,29 @@ function Choices({ query, asked, onChange }: ChoicesProps) {
             onChange={(group) => onChange({ group })}
           />
         )}
-        <Typed label={t('reports.objects')} value={query.objects ?? ''} onChange={(objects) => onChange({ objects })} />
+        {text('objects', 'truck-7, truck-8')}
         {day('from', from)}
         {day('to', to)}
         {isDivisible(kind) && (
           <Select
             label={t('reports.every')}
             value={query.every ?? ''}
-            options={[
-              ['', t('reports.whole')],
-              ['1 day', t('reports.day')],
-              ['1 week', t('reports.week')],
-              ['1 month', t('reports.month')],
-            ]}
+            options={partOptions()}
             onChange={(every) => onChange({ every })}
           />
         )}
-        {kind === 'utilization' && (
-          <Typed label={t('reports.param')} value={query.param ?? ''} onChange={(param) => onChange({ param })} />
-        )}
+        {kind === 'utilization' && text('param', 'ignition')}
       </div>
     </div>
   );
 }
+
+const partOptions = (): [string, string][] => [
+  ['', t('reports.whole')],
+  ['1 day', t('reports.day')],
+  ['1 week', t('reports.week')],
+  ['1 month', t('reports.month')],
+];
 
 /** A later beginning moves the end, and an earlier end the beginning. */
 function keptOrder(name: 'from' | 'to', day: string, { from, to }: { from: string; to: string }) {
@@ -150,12 +157,13 @@ function keptOrder(name: 'from' | 'to', day: string, { from, to }: { from: strin
 interface TypedProps {
   readonly label: string;
   readonly type?: 'date';
+  readonly placeholder?: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
 }
 
 /** A text that is applied when it is left, or with Enter. */
-function Typed({ label, type, value, onChange }: TypedProps) {
+function Typed({ label, type, placeholder, value, onChange }: TypedProps) {
   const typed = useSignal<string | null>(null);
   const apply = (): void => {
     const text = typed.value?.trim();
@@ -174,6 +182,7 @@ function Typed({ label, type, value, onChange }: TypedProps) {
       <Field
         label={label}
         {...(type && { type })}
+        placeholder={placeholder}
         value={typed.value ?? value}
         onInput={(text) => {
           typed.value = text;
@@ -209,7 +218,7 @@ function Result({ kind, requested, sort, onSort }: ResultProps) {
           {t('reports.cut', { count: formatNumber(answer.cut.objects) })} {answer.cut.reason}
         </p>
       )}
-      <ReportTable kind={kind} answer={answer} isDivided={Boolean(requested.every)} sort={sort} onSort={onSort} />
+      <ReportTable kind={kind} answer={answer} every={requested.every} sort={sort} onSort={onSort} />
       <div class="buttons no-print">
         <a
           class="button small"

@@ -2,23 +2,28 @@
 import { useSignal } from '@preact/signals';
 import type { ReportName } from '../../core/report-kinds.js';
 import { toAddress } from '../state/location.js';
-import { formatNumber, t } from '../text/language.js';
+import { formatNumber, t, tn } from '../text/language.js';
 import { type Column, columnsOf, type ReportAnswer } from './columns.js';
-import { type Row, sortRows } from './order.js';
+import { type Cell, type Row, sortRows, sumsByValue } from './order.js';
 
 const SHOWN_AT_ONCE = 200;
 
 interface ReportTableProps {
   readonly kind: ReportName;
   readonly answer: ReportAnswer;
-  readonly isDivided: boolean;
+  /** Into what the interval is divided. */
+  readonly every: string | undefined;
   readonly sort: string | undefined;
   readonly onSort: (sort: string) => void;
 }
 
-export function ReportTable({ kind, answer: { rows, totals }, isDivided, sort, onSort }: ReportTableProps) {
+/** More values than this are not added up. */
+const MOST_VALUES = 10;
+
+export function ReportTable({ kind, answer: { rows, totals }, every, sort, onSort }: ReportTableProps) {
   const most = useSignal(SHOWN_AT_ONCE);
-  const columns = columnsOf(kind, isDivided);
+  const hasIds = rows.some(({ id, name }) => id !== name);
+  const columns = columnsOf(kind, every, hasIds);
   const shown = sortRows(rows, sort).slice(0, most.value);
   if (rows.length === 0) return <p class="quiet">{t('reports.none')}</p>;
   return (
@@ -40,15 +45,15 @@ export function ReportTable({ kind, answer: { rows, totals }, isDivided, sort, o
             ))}
           </tbody>
           <tfoot>
-            <tr>
-              {columns.map(({ name, isNumber, show }, index) => (
-                <td key={name} class={isNumber ? 'number' : undefined}>
-                  {index === 0
-                    ? t('reports.total', { objects: formatNumber(totals.objects), rows: formatNumber(totals.rows) })
-                    : name in totals && show(totals[name] ?? null)}
-                </td>
-              ))}
-            </tr>
+            {totalsOf(kind, { rows, totals }).map((total, row) => (
+              <tr key={row}>
+                {columns.map(({ name, isNumber, show }, index) => (
+                  <td key={name} class={isNumber ? 'number' : undefined}>
+                    {index === 0 ? row === 0 && countText(kind, totals) : name in total && show(total[name] ?? null)}
+                  </td>
+                ))}
+              </tr>
+            ))}
           </tfoot>
         </table>
       </section>
@@ -72,22 +77,45 @@ export function ReportTable({ kind, answer: { rows, totals }, isDivided, sort, o
   );
 }
 
+type Totals = ReportAnswer['totals'];
+
+/** `Total: 3 objects, 7 trips`. */
+const countText = (kind: ReportName, { objects, rows }: Totals): string =>
+  t('reports.total', {
+    objects: tn('list.count', objects),
+    rows: tn(kind === 'trips' || kind === 'stops' ? `reports.count.${kind}` : 'reports.count.rows', rows),
+  });
+
+/** One row; of a parameter one for each value, because the sum of all values says nothing. */
+function totalsOf(
+  kind: ReportName,
+  { rows, totals }: Pick<ReportAnswer, 'rows' | 'totals'>,
+): readonly Readonly<Record<string, Cell>>[] {
+  if (kind !== 'utilization') return [totals];
+  const sums = totals.rows > rows.length ? [] : sumsByValue(rows);
+  return sums.length === 0 || sums.length > MOST_VALUES ? [{}] : sums.map((sum) => ({ ...sum }));
+}
+
 function Cells({ row, columns }: { row: Row; columns: readonly Column[] }) {
   const { from, to } = row;
   const interval = typeof from === 'number' && typeof to === 'number' ? `?from=${from}&to=${to}` : '';
   return (
     <tr>
-      {columns.map(({ name, isNumber, show }) => (
+      {columns.map(({ name, isNumber, isPlace, show }) => (
         <td key={name} class={isNumber ? 'number' : undefined}>
-          {name === 'name' ? (
-            <a href={toAddress(`/objects/${row.object}/history${interval}`)}>{row.name}</a>
-          ) : (
-            show(row[name] ?? null)
-          )}
+          {name === 'name' && <a href={toAddress(`/objects/${row.object}/history${interval}`)}>{row.name}</a>}
+          {isPlace && row[name] && <a href={toAddress(mapPathOf(row[name]))}>{show(row[name])}</a>}
+          {name !== 'name' && !isPlace && show(row[name] ?? null)}
         </td>
       ))}
     </tr>
   );
+}
+
+/** The map around a place. */
+function mapPathOf(cell: Cell): string {
+  const [lon = 0, lat = 0] = cell as readonly number[];
+  return `/?at=${lat.toFixed(5)},${lon.toFixed(5)},15`;
 }
 
 /** Numbers begin with the greatest. */

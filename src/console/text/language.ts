@@ -178,23 +178,19 @@ export function firstDayOfWeek(): number {
   return ((found.getWeekInfo?.() ?? found.weekInfo)?.firstDay ?? 1) % 7;
 }
 
-export const formatTime = (ms: number): string =>
-  cached('t', (name) => new Intl.DateTimeFormat(name, { timeStyle: 'medium' })).format(ms);
+export const formatDate = (ms: number, form: Intl.DateTimeFormatOptions): string =>
+  cached(`d${JSON.stringify(form)}`, (name) => new Intl.DateTimeFormat(name, form)).format(ms);
+
+export const formatTime = (ms: number): string => formatDate(ms, { timeStyle: 'medium' });
 
 export const formatClock = (ms: number, hasSeconds: boolean): string =>
-  cached(
-    `c${hasSeconds}`,
-    (name) => new Intl.DateTimeFormat(name, { timeStyle: hasSeconds ? 'medium' : 'short' }),
-  ).format(ms);
+  formatDate(ms, { timeStyle: hasSeconds ? 'medium' : 'short' });
 
-export const formatDay = (ms: number): string =>
-  cached('d', (name) => new Intl.DateTimeFormat(name, { day: 'numeric', month: 'short' })).format(ms);
+export const formatDay = (ms: number): string => formatDate(ms, { day: 'numeric', month: 'short' });
 
-export const formatWeekday = (ms: number): string =>
-  cached('w', (name) => new Intl.DateTimeFormat(name, { weekday: 'long', day: 'numeric', month: 'long' })).format(ms);
+export const formatWeekday = (ms: number): string => formatDate(ms, { weekday: 'long', day: 'numeric', month: 'long' });
 
-export const formatDateTime = (ms: number): string =>
-  cached('dt', (name) => new Intl.DateTimeFormat(name, { dateStyle: 'medium', timeStyle: 'medium' })).format(ms);
+export const formatDateTime = (ms: number): string => formatDate(ms, { dateStyle: 'medium', timeStyle: 'medium' });
 
 /** The time alone on the present day, otherwise with the date. */
 export const formatMoment = (ms: number, nowMs: number): string =>

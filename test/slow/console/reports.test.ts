@@ -78,13 +78,64 @@ test('has a row for each day, trips that lead to the history, and the whole repo
   expect(text.trimEnd().split('\r\n')).toHaveLength(1 + 3);
 });
 
+test('says the day, the place and the id in words, and one thing as one', async () => {
+  await service.admin('POST', 'objects', { id: 'lone', name: 'Lone van' });
+  await service.admin('POST', 'objects/lone/packets', drive(lastWeekMs(), 20));
+  const page = await browser.openAs('/reports?range=lastWeek&objects=lone&kind=trips');
+  const heads = page.locator('.report thead th');
+  const foot = page.locator('.report tfoot');
+  await eventually(async () =>
+    expect(await heads.allTextContents()).toEqual(expect.arrayContaining(['Object', 'Id', 'Start', 'End'])),
+  );
+  await eventually(async () => expect(await foot.textContent()).toContain('1 object, 1 trip'));
+  const place = page.getByRole('link', { name: '48.00000, 11.00000' });
+  await eventually(async () => expect(await place.getAttribute('href')).toBe('/?at=48.00000,11.00000,15'));
+  await page.getByRole('button', { name: 'Mileage' }).click();
+  await page.getByLabel('One row for each').selectOption({ label: 'Day' });
+  await eventually(async () => expect((await heads.allTextContents()).slice(0, 3)).toEqual(['Object', 'Id', 'Day']));
+  const day = new Date(lastWeekMs()).toLocaleDateString('en-GB', {
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+  });
+  await page.locator('.report tbody td', { hasText: day }).waitFor();
+  await service.admin('DELETE', 'objects/lone');
+});
+
+test('keeps the object in view on a phone, and the totals on paper to the end', async () => {
+  const page = await browser.openAs(`/reports?range=lastWeek&group=${vans}`, undefined, browser.phone);
+  await shows(page, ['van 2', 'van 10', 'van 11']);
+  const first = page.locator('.report tbody td').first();
+  const leftOf = async (): Promise<number> => (await first.boundingBox())?.x ?? -1;
+  const before = await leftOf();
+  await page.evaluate('document.querySelector(".report .table").scrollLeft = 100');
+  await eventually(async () =>
+    expect(await page.evaluate('document.querySelector(".report .table").scrollLeft')).toBe(100),
+  );
+  await eventually(async () => expect(await leftOf()).toBe(before));
+  if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/reports-phone-scrolled.png` });
+  await page.emulateMedia({ media: 'print' });
+  const display = (element: string) => page.evaluate(`getComputedStyle(document.querySelector("${element}")).display`);
+  await eventually(async () => expect(await display('.report tfoot')).toBe('table-row-group'));
+  await eventually(async () => expect(await display('.report .sort')).toBe('contents'));
+  await page.getByText('Distance').waitFor();
+});
+
 test('asks for a parameter, and shows how long it had each value', async () => {
   const page = await browser.openAs(`/reports?range=lastWeek&group=${vans}&kind=utilization`);
   await page.getByText('Name the parameter').waitFor();
   await page.getByLabel('Parameter').fill('ignition');
   await page.keyboard.press('Enter');
   await eventually(async () => expect(await page.locator('.report tbody tr').count()).toBe(4));
-  await eventually(async () => expect(await page.locator('.report tbody').textContent()).toContain('true'));
+  await eventually(async () => expect(await page.locator('.report tbody').textContent()).toContain('Yes'));
+  // A sum for each value; the sum of all says nothing.
+  await eventually(async () =>
+    expect(await page.locator('.report tfoot tr').allTextContents()).toEqual([
+      expect.stringMatching(/^Total: 3 objects, 4 rows(Yes|No)/),
+      expect.stringMatching(/^(Yes|No)\d/),
+    ]),
+  );
 });
 
 test('has no fault of accessibility in either theme, on a phone, and nothing wider than it', async () => {

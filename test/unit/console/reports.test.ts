@@ -1,7 +1,7 @@
 /** Reports: named intervals as whole days, what an address asks for, and the order of rows. */
 import { describe, expect, test } from '@jest/globals';
 import { askedOf, toRequest } from '../../../src/console/reports/asked.js';
-import { type Row, sortRows } from '../../../src/console/reports/order.js';
+import { type Row, sortRows, sumsByValue } from '../../../src/console/reports/order.js';
 import { type Range, toDayRange } from '../../../src/console/reports/ranges.js';
 
 const MONDAY = 1;
@@ -12,11 +12,11 @@ describe('an interval by name', () => {
   test.each<[Range, number, string, string]>([
     ['today', MONDAY, '2026-11-27', '2026-11-27'],
     ['yesterday', MONDAY, '2026-11-26', '2026-11-26'],
-    ['thisWeek', MONDAY, '2026-11-23', '2026-11-29'],
-    ['thisWeek', SUNDAY, '2026-11-22', '2026-11-28'],
+    ['thisWeek', MONDAY, '2026-11-23', '2026-11-27'],
+    ['thisWeek', SUNDAY, '2026-11-22', '2026-11-27'],
     ['lastWeek', MONDAY, '2026-11-16', '2026-11-22'],
     ['lastWeek', SUNDAY, '2026-11-15', '2026-11-21'],
-    ['thisMonth', MONDAY, '2026-11-01', '2026-11-30'],
+    ['thisMonth', MONDAY, '2026-11-01', '2026-11-27'],
     ['lastMonth', MONDAY, '2026-10-01', '2026-10-31'],
   ])('is whole days: %s, weeks from day %s on', (range, firstDay, from, to) => {
     expect(toDayRange(at(2026, 11, 27), range, firstDay)).toEqual({ from, to });
@@ -79,4 +79,19 @@ test('sorts numbers by size and texts by their numbers, without a value first', 
   expect(namesBy('-name')).toEqual(['van 10', 'van 2', 'van 1']);
   expect(namesBy('distance')).toEqual(['van 1', 'van 10', 'van 2']);
   expect(namesBy('-distance')).toEqual(['van 2', 'van 10', 'van 1']);
+});
+
+test('adds up how long each value was there in all rows, the longest first', () => {
+  const rows = [
+    { object: 'a', value: 'true', duration: 2, share: 0.2, times: 1 },
+    { object: 'a', value: 'false', duration: 8, share: 0.8, times: 2 },
+    { object: 'b', value: 'true', duration: 1, share: 0.1, times: 1 },
+    { object: 'b', value: null, duration: 1, share: 0.1, times: 3 },
+  ] as unknown as Row[];
+  expect(sumsByValue(rows)).toEqual([
+    { value: 'false', duration: 8, share: 8 / 12, times: 2 },
+    { value: 'true', duration: 3, share: 3 / 12, times: 2 },
+    { value: null, duration: 1, share: 1 / 12, times: 3 },
+  ]);
+  expect(sumsByValue([])).toEqual([]);
 });
