@@ -4,7 +4,8 @@
  *
  * Buckets of an object follow each other in the order of packets and at most touch. A bucket is written once it is full. A run of
  * rows that does not fill one waits; once it has waited for as long again as rows do, it becomes a smaller bucket, which later rows
- * are added to. Each addition is at least half as large as the bucket, so that a packet is packed a few times at most.
+ * are added to. Each addition is at least half as large as the bucket, or fills it, so that a packet that came in order is packed a few
+ * times at most. Late rows inside a bucket are packed into it by the hundred, each time with all of its packets.
  */
 import { LIMITS } from '../core/limits.js';
 import type { PlaceInOrder } from '../core/packet-order.js';
