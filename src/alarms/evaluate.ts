@@ -12,6 +12,7 @@ import {
   type SingleCondition,
   singlesOf,
 } from '../core/rule/condition.js';
+import type { Steps } from '../core/rule/metering.js';
 import type { RuleSettings } from '../core/rule/rule.js';
 import type { Fix, Zone } from './geofence.js';
 
@@ -53,7 +54,8 @@ export interface Single {
   readonly hasMemory: boolean;
   /** A condition on time alone becomes true so long after the last data packet. */
   readonly silentMs: number | null;
-  find(input: PacketInput, before: Reading): Finding | null;
+  /** `steps`: those that its expression may take. */
+  find(input: PacketInput, before: Reading, steps: Steps): Finding | null;
 }
 
 export interface CompiledRule {
@@ -74,9 +76,9 @@ export interface CompiledRule {
   readonly callsWhen: boolean | null;
 }
 
-/** Whether a packet leaves a rule of one condition idle. */
-export function isQuiet({ callsWhen, singles: [first] }: CompiledRule, input: PacketInput): boolean {
-  return callsWhen !== null && first?.find(input, UNREAD)?.truth !== callsWhen;
+/** Whether a packet leaves a rule of one condition idle; not known if the steps are spent. */
+export function isQuiet({ callsWhen, singles: [first] }: CompiledRule, input: PacketInput, steps: Steps): boolean {
+  return callsWhen !== null && first?.find(input, UNREAD, steps)?.truth !== callsWhen;
 }
 
 /** `zoneOf` gives the zone of geofences. */
@@ -261,8 +263,8 @@ function findPassing(
 }
 
 function findExpression(expression: Extract<SingleCondition, { kind: 'expr' }>['expression']): Single['find'] {
-  return ({ packet, last, object }) => {
-    const truth = expression.evaluate({ p: packet, last, object });
+  return ({ packet, last, object }, _before, steps) => {
+    const truth = expression.evaluate({ p: packet, last, object }, steps);
     if (truth === null) return null;
     const read = expression.params.filter((name) => Object.hasOwn(packet, name));
     return { truth, value: Object.fromEntries(read.map((name) => [name, packet[name] as Json])) };

@@ -4,6 +4,7 @@
  * whenever it is computed. Pure.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { Steps } from '../core/rule/metering.js';
 import { isOpen, nextOpening, type Schedule } from '../core/rule/schedule.js';
 import { type CompiledRule, type PacketInput, type Reading, type Truth, UNREAD } from './evaluate.js';
 
@@ -41,7 +42,14 @@ export interface Clear {
 export type Effect = Raise | Clear;
 
 export type Input =
-  | { readonly kind: 'packet'; readonly atMs: number; readonly packetId: string; readonly read: PacketInput }
+  | {
+      readonly kind: 'packet';
+      readonly atMs: number;
+      readonly packetId: string;
+      readonly read: PacketInput;
+      /** Those of all expressions of the rule; by default as many as one may take. */
+      readonly steps?: Steps | undefined;
+    }
   /** A data packet that is older than another one: it says only that the object was heard. */
   | { readonly kind: 'heard'; readonly atMs: number }
   | { readonly kind: 'tick'; readonly atMs: number };
@@ -159,14 +167,14 @@ function hear({ singles }: CompiledRule, state: RuleState, atMs: number): RuleSt
 function read(
   rule: CompiledRule,
   before: RuleState,
-  { atMs, read: input }: Extract<Input, { kind: 'packet' }>,
+  { atMs, read: input, steps = new Steps() }: Extract<Input, { kind: 'packet' }>,
 ): RuleState {
   const state = rule.silentMs !== null && input.isData ? hear(rule, before, atMs) : before;
   let readings: Reading[] | null = null;
   for (const [index, single] of rule.singles.entries()) {
     if (single.silentMs !== null) continue;
     const earlier = state.readings[index] as Reading;
-    const found = single.find(input, earlier);
+    const found = single.find(input, earlier, steps);
     if (found === null || (found.truth === earlier.truth && found.value === earlier.value)) continue;
     readings ??= [...state.readings];
     const sinceMs = found.truth === earlier.truth ? earlier.sinceMs : atMs;

@@ -5,6 +5,7 @@
 import type { Change } from '../core/change.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
+import { Steps } from '../core/rule/metering.js';
 import {
   type IsWanted,
   NO_TASKS,
@@ -140,17 +141,23 @@ function isUneventful(memory: PartitionMemory, object: RuleObject, packet: JsonO
   const states = memory.states.get(object.id);
   const changed: (() => void)[] = [];
   let cost: number = 0;
+  // A task gives each rule its own.
+  const steps = new Steps();
   for (const rule of object.set.concernedBy(packet, states)) {
     cost += rule.compiled.cost;
     if (cost > LIMITS.plannedConditions) return false;
     const held = states?.get(rule.id);
-    if (held === undefined && read !== null && isQuiet(rule.compiled, read)) continue;
+    const isIdle = held === undefined && read !== null && isQuiet(rule.compiled, read, steps);
+    if (steps.areSpent) return false;
+    if (isIdle) continue;
     if (held !== undefined && held.key !== rule.key) return false;
     const { before, after, effects } = evaluatePacket({ rule, object, memory: ofObject }, held?.state, {
       read,
       packet,
       receivedMs,
+      steps,
     });
+    if (steps.areSpent) return false;
     if (effects.length > 0 || isOtherState(rule.compiled, before, after)) return false;
     if (before === after) continue;
     const waiting = held?.waiting ?? null;

@@ -1,6 +1,7 @@
 /** One preparation of tasks: what they make of the states of a partition, and what is to be written. Nothing is kept until it is committed. */
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
+import type { Steps } from '../core/rule/metering.js';
 import { startTurnClock, type TurnClock } from '../live/turn-clock.js';
 import { LATEST_FIRST } from '../packets/store/query.js';
 import { collectPackets } from '../packets/store/reader.js';
@@ -66,6 +67,8 @@ interface Arrived {
   readonly read: PacketInput | null;
   readonly packet: JsonObject;
   readonly receivedMs: number;
+  /** Those of the expressions of several rules; without them, each rule has its own. */
+  readonly steps?: Steps;
 }
 
 /** The machine of a rule for an object. The `_id` of an alarm follows from what began it. */
@@ -89,7 +92,7 @@ function toObjectMs({ dataMs, aheadMs }: ObjectMemory, { read, packet, receivedM
 export function evaluatePacket(
   evaluated: Evaluated,
   held: RuleState | undefined,
-  { read, packet, receivedMs }: Arrived,
+  { read, packet, receivedMs, steps }: Arrived,
 ): { before: RuleState; after: RuleState; effects: readonly CausedEffect[] } {
   const { rule, memory } = evaluated;
   const parts = partsOf(evaluated);
@@ -104,7 +107,7 @@ export function evaluatePacket(
     before.phase === 'idle' && before.heardMs === null && before.startedMs === null
       ? null
       : step(parts, before, { kind: 'tick', atMs: atMs - 0.5 });
-  const { state, effects } = step(parts, early?.state ?? before, { kind: 'packet', atMs, packetId, read });
+  const { state, effects } = step(parts, early?.state ?? before, { kind: 'packet', atMs, packetId, read, steps });
   if (effects.length === 0 && (early === null || early.effects.length === 0))
     return { before, after: state, effects: [] };
   const caused = [

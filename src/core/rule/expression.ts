@@ -28,8 +28,8 @@ export interface Expression {
   /** Whether it reads the values before the packet, or the object. */
   readonly readsLast: boolean;
   readonly readsObject: boolean;
-  /** Its result; null where it has none: a member is missing or null, or has another type. */
-  evaluate(input: ExpressionInput): boolean | null;
+  /** Its result; null where it has none: a member is missing or null, or has another type, or the steps are spent. */
+  evaluate(input: ExpressionInput, steps?: Steps): boolean | null;
 }
 
 const VARIABLES = ['p', 'last', 'object'] as const;
@@ -102,7 +102,7 @@ export function parseExpression(given: unknown, place: string): Expression {
     mayDependOn: (name) => mayRead('p', name) || mayRead('last', name),
     readsLast: reads('last'),
     readsObject: reads('object'),
-    evaluate: (input) => evaluate(program, input),
+    evaluate: (input, steps = new Steps()) => evaluate(program, input, steps),
   };
 }
 
@@ -133,9 +133,9 @@ const lineAndColumn = (text: string, at: number): string => {
   return `line ${before.length}, column ${(before.at(-1) as string).length + 1}`;
 };
 
-function evaluate(program: Program, input: ExpressionInput): boolean | null {
+function evaluate(program: Program, input: ExpressionInput, steps: Steps): boolean | null {
   try {
-    const result = calculate(program, input, new Steps());
+    const result = calculate(program, input, steps);
     return typeof result === 'boolean' ? result : null;
   } catch {
     return null;

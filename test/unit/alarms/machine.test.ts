@@ -1,7 +1,10 @@
 /** When alarms are raised and cleared: by packets, by time alone, by hours, by late packets. */
 import { describe, expect, test } from '@jest/globals';
+import { isQuiet, type PacketInput } from '../../../src/alarms/evaluate.js';
 import type { JsonObject } from '../../../src/core/json.js';
-import { FENCE, run, type Sent, spansOf } from './support.js';
+import { LIMITS } from '../../../src/core/limits.js';
+import { Steps } from '../../../src/core/rule/metering.js';
+import { compile, FENCE, run, type Sent, spansOf } from './support.js';
 
 const HOT = { param: 't', op: '>', value: 8 };
 /** No packet has it. */
@@ -158,6 +161,36 @@ describe('conditions', () => {
     const rule = { when: { param: 't', op: '>', value: { config: 'max' } } };
     expect(spansOf(run(rule, at([1, 5], [2, 7]), { object: { config: { max: 6 } } }).alarms)).toEqual([[2, null]]);
     expect(run(rule, at([1, 5], [2, 7])).alarms).toEqual([]);
+  });
+});
+
+describe('steps of expressions', () => {
+  const long = { expr: 'size(p.text) > 3' };
+  const sent = (share: number): Sent[] => [[1, { text: 'a'.repeat(LIMITS.expressionSteps * share) }]];
+
+  test('are shared by the conditions of a rule, for each packet', () => {
+    expect(spansOf(run({ when: { all: [long, long] } }, sent(0.4)).alarms)).toEqual([[1, null]]);
+    expect(spansOf(run({ when: { all: [long, long] } }, [...sent(0.4), ...sent(0.45)]).alarms)).toEqual([[1, null]]);
+    expect(run({ when: { all: [long, long] } }, sent(0.6)).alarms).toEqual([]);
+    expect(spansOf(run({ when: { any: [long, long] } }, sent(0.6)).alarms)).toEqual([[1, null]]);
+  });
+
+  test('may be shared by several rules, which tells whether they were enough', () => {
+    const rule = compile({ when: long });
+    const steps = new Steps();
+    const [[, fields]] = sent(0.6) as [Sent];
+    const input: PacketInput = {
+      packet: fields,
+      isData: true,
+      isNewest: true,
+      fix: null,
+      previousFix: null,
+      last: {},
+      object: {},
+    };
+    expect([isQuiet(rule, input, steps), steps.areSpent]).toEqual([false, false]);
+    isQuiet(rule, input, steps);
+    expect(steps.areSpent).toBe(true);
   });
 });
 
