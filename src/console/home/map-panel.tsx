@@ -21,6 +21,8 @@ import { isFiltered, place, search, selectedId, visible } from './selection.js';
 
 const SEARCH_RESTS_MS = 400;
 const LOOKS_MS = 10_000;
+/** The card of the selected object, with its distance from the edge. On phones it is below the map. */
+const CARD_PX = 360;
 const looksTurn = computed(() => Math.floor(nowMs.value / LOOKS_MS));
 
 const choice = signal<typeof import('./choice.js') | null>(null);
@@ -51,6 +53,7 @@ export function MapPanel({ question }: { question: ComponentChildren }) {
         label: t('map.label'),
         isDark: isDark.peek(),
         place: parsePlace(place.peek()),
+        coveredPx: () => (matchMedia('(max-width: 720px)').matches ? 0 : CARD_PX),
         onSelect: (id) => {
           several.value = null;
           showRef.current({ object: id });

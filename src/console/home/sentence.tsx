@@ -1,5 +1,6 @@
 /** What an object does, in words: `Moving 51 km/h north-east`, `Standing for 23 min`, `Silent · 3 hours ago`. */
 
+import { SPEED_NAMES } from '../../core/motion-fields.js';
 import { type Activity, activityOf } from '../state/activity.js';
 import type { OpenAlarm } from '../state/alarms.js';
 import { nowMs } from '../state/clock.js';
@@ -9,6 +10,7 @@ import { type Motion, motionOf, stopOf } from '../state/motion.js';
 import { formatAge, formatClock, formatDay, formatNumber, t } from '../text/language.js';
 import { formatSpan } from '../text/spans.js';
 import { presenceOf } from './selection.js';
+import { modelOf, toShown } from './values.js';
 
 const MINUTE_MS = 60_000;
 /** The names of eight directions, from north through east. */
@@ -36,7 +38,8 @@ function sentenceOf(object: FleetObject, activity: Activity, age: string): strin
   const motion = motionOf(object);
   if (activity === 'moving' && motion !== null) {
     const isOld = nowMs.value - motion.timeMs > MINUTE_MS;
-    return isOld ? `${movingText(motion)} · ${age}` : movingText(motion);
+    const text = movingText(motion, speedUnitOf(object));
+    return isOld ? `${text} · ${age}` : text;
   }
   const standing = activity === 'standing' ? standingText(object._id) : null;
   if (standing !== null) return standing;
@@ -56,8 +59,14 @@ function standingText(id: string): string | null {
   return t(stop.isAtLeast ? 'sentence.standingAtLeast' : 'sentence.standingFor', { span: formatSpan(spanMs) });
 }
 
-function movingText({ kmh, course }: Motion): string {
-  const speed = formatNumber(kmh, { maximumFractionDigits: 0 });
+/** As the model of the object declares it. */
+function speedUnitOf({ _id, model }: FleetObject): string {
+  const units = SPEED_NAMES.map((name) => toShown(name, 0, modelOf(_id, model)).unit);
+  return units.find((unit) => unit !== '') ?? '';
+}
+
+function movingText({ kmh, course }: Motion, unit: string): string {
+  const speed = `${formatNumber(kmh, { maximumFractionDigits: 0 })} ${unit}`.trim();
   if (Number.isNaN(course)) return t('sentence.moving', { speed });
   const direction = (Math.round((course * DIRECTIONS) / 360) + DIRECTIONS) % DIRECTIONS;
   return t('sentence.movingTo', { speed, direction: t(`direction.${direction as 0}`) });

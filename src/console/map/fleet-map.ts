@@ -19,6 +19,8 @@ const FOLLOW_SHARE = 0.7;
 export interface FleetMapOptions extends BaseMapOptions {
   /** Where the map begins; null for where the objects are. */
   readonly place: MapPlace | null;
+  /** How much of the map, at its right, the card of a selected object covers. */
+  readonly coveredPx: () => number;
   /** Called when the user has moved the map. */
   readonly onMove: (place: MapPlace) => void;
   readonly onSelect: (id: string | null) => void;
@@ -50,8 +52,9 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
   const { map } = base;
   const points = new ObjectPoints();
   const view = (): View => viewOf(map);
-  const camera = createCamera(map, points, options.place);
-  const follower = createFollower(map);
+  const uncovered = createUncovered(map, options.coveredPx);
+  const camera = createCamera(map, points, { place: options.place, uncovered });
+  const follower = createFollower(map, uncovered);
   let isDark: boolean = options.isDark;
   let selected: string | null = null;
   const colors = () => POINT_COLORS[isDark ? 'dark' : 'light'];
@@ -144,7 +147,36 @@ function createNames(map: GlMap, points: ObjectPoints, isDark: () => boolean) {
   };
 }
 
-function createCamera(map: GlMap, points: ObjectPoints, place: MapPlace | null) {
+interface Uncovered {
+  /** From the middle of the map to that of what the card leaves. */
+  offset(): [number, number];
+  /** Whether a place is in the middle part of it, which is this share of its width and height. */
+  has(center: [number, number], share: number): boolean;
+}
+
+/** The part of the map beside the card; at least half of it, because a window may be as narrow as the card. */
+function createUncovered(map: GlMap, coveredPx: () => number): Uncovered {
+  const widthOf = (mapPx: number): number => Math.max(mapPx - coveredPx(), mapPx / 2);
+  return {
+    offset() {
+      const { clientWidth } = map.getCanvas();
+      return [(widthOf(clientWidth) - clientWidth) / 2, 0];
+    },
+    has(center, share) {
+      const { x, y } = map.project(center);
+      const { clientWidth, clientHeight } = map.getCanvas();
+      const isNear = (px: number, ofPx: number): boolean => Math.abs(px / ofPx - 0.5) <= share / 2;
+      return isNear(x, widthOf(clientWidth)) && isNear(y, clientHeight);
+    },
+  };
+}
+
+interface CameraOptions {
+  readonly place: MapPlace | null;
+  readonly uncovered: Uncovered;
+}
+
+function createCamera(map: GlMap, points: ObjectPoints, { place, uncovered }: CameraOptions) {
   let isPlaced = place !== null;
   /** The object to which the map goes when its place is found. */
   let awaited: string | null = null;
@@ -165,10 +197,10 @@ function createCamera(map: GlMap, points: ObjectPoints, place: MapPlace | null) 
     awaited = position === null ? id : null;
     if (position === null) return;
     const center: [number, number] = [position.lon, position.lat];
-    if (isPlaced && map.getBounds().contains(center) && map.getZoom() > CLOSE_ZOOM - 3) return;
-    const zoom = Math.max(map.getZoom(), CLOSE_ZOOM);
-    if (isReduced() || !isPlaced) map.jumpTo({ center, zoom });
-    else map.flyTo({ center, zoom, speed: 2.4, maxDuration: 1_500 });
+    if (isPlaced && uncovered.has(center, 1) && map.getZoom() > CLOSE_ZOOM - 3) return;
+    const to = { center, zoom: Math.max(map.getZoom(), CLOSE_ZOOM), offset: uncovered.offset() };
+    if (isReduced() || !isPlaced) map.easeTo({ ...to, duration: 0 });
+    else map.flyTo({ ...to, speed: 2.4, maxDuration: 1_500 });
     isPlaced = true;
   }
   return {
@@ -186,14 +218,9 @@ function createCamera(map: GlMap, points: ObjectPoints, place: MapPlace | null) 
 }
 
 /** Keeps the selected object in view, until the user moves the map away from it or asks for all objects. */
-function createFollower(map: GlMap) {
+function createFollower(map: GlMap, uncovered: Uncovered) {
   let followed: string | null = null;
-  const isInView = (center: [number, number]): boolean => {
-    const { x, y } = map.project(center);
-    const { clientWidth: widthPx, clientHeight: heightPx } = map.getCanvas();
-    const isNear = (px: number, ofPx: number): boolean => Math.abs(px / ofPx - 0.5) < FOLLOW_SHARE / 2;
-    return isNear(x, widthPx) && isNear(y, heightPx);
-  };
+  const isInView = (center: [number, number]): boolean => uncovered.has(center, FOLLOW_SHARE);
   const centerOf = (id: string | null): [number, number] | null => {
     const position = placeOf(objects.get(id ?? ''));
     return position && [position.lon, position.lat];
@@ -213,7 +240,7 @@ function createFollower(map: GlMap) {
     follow(): void {
       const center = centerOf(followed);
       if (center === null || map.isMoving() || isInView(center)) return;
-      map.easeTo({ center, duration: isReduced() ? 0 : 500 });
+      map.easeTo({ center, offset: uncovered.offset(), duration: isReduced() ? 0 : 500 });
     },
   };
 }

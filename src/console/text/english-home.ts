@@ -27,8 +27,8 @@ export const ENGLISH_HOME = {
   'order.seen': 'Last seen first',
   'order.severity': 'Alarms first',
   'sentence.alarm': '{name} since {moment}',
-  'sentence.moving': 'Moving {speed} km/h',
-  'sentence.movingTo': 'Moving {speed} km/h {direction}',
+  'sentence.moving': 'Moving {speed}',
+  'sentence.movingTo': 'Moving {speed} {direction}',
   'sentence.standingAtLeast': 'Standing for at least {span}',
   'sentence.standingFor': 'Standing for {span}',
 } as const;

@@ -29,8 +29,8 @@ export const GERMAN_HOME: HomeCatalogue = {
   'order.seen': 'Zuletzt gesehen',
   'order.severity': 'Alarme zuerst',
   'sentence.alarm': '{name} seit {moment}',
-  'sentence.moving': 'Fährt {speed} km/h',
-  'sentence.movingTo': 'Fährt {speed} km/h {direction}',
+  'sentence.moving': 'Fährt {speed}',
+  'sentence.movingTo': 'Fährt {speed} {direction}',
   'sentence.standingAtLeast': 'Steht seit mindestens {span}',
   'sentence.standingFor': 'Steht seit {span}',
 };

@@ -107,6 +107,27 @@ test('begins at the selected object, not at all objects', async () => {
   await service.admin('DELETE', 'objects/far');
 });
 
+test('keeps the selected object out from under its card, when it is chosen and when it moves', async () => {
+  const { body } = await service.admin('POST', 'objects', { id: 'covered', name: 'Covered' });
+  await service.admin('POST', 'objects/covered/packets', { lat: -40, lon: 60 });
+  const page = await browser.openAs('/');
+  // It is at the right edge of the map.
+  await page.goto(`${service.url}/?at=-40,59.88,11`);
+  await page.locator(drawn).waitFor();
+  await page.locator('.row', { hasText: 'Covered' }).click();
+  await page.locator('.card').waitFor();
+  const CARD_PX = 360;
+  const expectBesideCard = (): Promise<void> =>
+    until(async () => (await colorsAt(page, [-CARD_PX / 2]))[0] === ONLINE, 'the marker in the middle beside the card');
+  await expectBesideCard();
+  await page.locator(drawn).waitFor();
+  await service.admin('POST', `objects/${body._id}/packets`, { lat: -40, lon: 60.14 });
+  await page.locator('.card').getByText('-40.00000, 60.14000').waitFor();
+  await expectBesideCard();
+  if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/card-beside.png` });
+  await service.admin('DELETE', 'objects/covered');
+});
+
 test('lets each of the objects in one place be chosen', async () => {
   const ids: string[] = [];
   for (const [index, name] of ['Pump 10', 'Pump 2', 'Valve'].entries()) {

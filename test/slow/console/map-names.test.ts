@@ -122,5 +122,6 @@ test('goes close enough to a selected object to tell it from its neighbours', as
   await page.waitForURL(new RegExp(`object=${body._id}`));
   await eventually(async () => expect(await names(page)).toContain('Van 1'));
   await page.getByRole('button', { name: 'Zoom out' }).click();
-  await page.waitForURL(/at=30\.0\d*%2C-40\.0\d*%2C10\./);
+  // The middle of the map is right of the object, which is in the middle of what the card leaves.
+  await page.waitForURL(/at=30\.0\d*%2C-39\.9\d*%2C10\./);
 });

@@ -177,6 +177,17 @@ test('counts what objects do, filters by it, and says it in a sentence', async (
   expect(new URL(page.url()).searchParams.get('show')).toBeNull();
 });
 
+test('says how fast an object is in the unit of its model', async () => {
+  const data = { children: [{ id: 'speed', name: 'Speed', type: 'argument', unit: 'kn' }] };
+  const { body: model } = await service.admin('POST', 'models', { name: 'Ship', data });
+  const { body: object } = await service.admin('POST', 'objects', { id: 'ship', name: 'Ship', model: model._id });
+  await service.admin('POST', 'objects/ship/packets', { speed: 12 });
+  const page = await browser.openAs('/');
+  await page.locator('.row', { hasText: 'Ship' }).getByText('Moving 12 kn', { exact: true }).waitFor();
+  await page.goto(`${service.url}/?object=${object._id}`);
+  await page.locator('.card-sentence').getByText('Moving 12 kn', { exact: true }).waitFor();
+});
+
 test('says in the card since when an object stands, also from before the page was opened', async () => {
   const fromMs = Date.now() - 50 * 60_000;
   const drive = [50, 40, 0, 0, 0].map((speed, index) => ({ speed, time: fromMs + index * 600_000 }));
