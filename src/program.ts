@@ -22,7 +22,7 @@ export function parsePositive(name: string, text: string | undefined, fallback: 
 /** The message for the terminal. Only unexpected errors have a stack trace; a missing or malformed file is not one of them. */
 export function explainError(error: unknown): string {
   const { code, message, stack } = error as NodeJS.ErrnoException;
-  return error instanceof PlainError || /^(E[A-Z]+$|CSV_)/.test(code ?? '') ? message : (stack ?? message);
+  return error instanceof PlainError || /^E[A-Z]+$/.test(code ?? '') ? message : (stack ?? message);
 }
 
 /** Runs a program. Ctrl-C aborts its signal, a second one ends the process at once. */

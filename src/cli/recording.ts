@@ -1,6 +1,6 @@
 /** Recordings of `vigil device`: the rows of a CSV file as packets, each with an id by which it is stored once. */
 import { createHash } from 'node:crypto';
-import { parse } from 'csv-parse/sync';
+import { CsvError, parse } from 'csv-parse/sync';
 import { isReservedName } from '../core/json.js';
 import { explainDeviceTime, parseDeviceTime } from '../core/time.js';
 import { PlainError } from '../program.js';
@@ -33,15 +33,23 @@ function toValue(cell: string): number | boolean | string {
   return NUMBER.test(cell) && exact ? value : cell;
 }
 
-/** Parses a recording. Errors of csv-parse name the malformed line. */
+/** Parses a recording. Throws an error that names the malformed line, row or column. */
 export function parseRecording(csv: string): Packet[] {
-  const [columns = [], ...rows] = parse(csv, { bom: true, trim: true, skip_empty_lines: true });
+  const [columns = [], ...rows] = parseRows(csv);
   if (columns[0] !== 'time') throw new PlainError(`The first column must be "time", not "${columns[0] ?? ''}"`);
   const reserved = columns.find(isReservedName);
   if (reserved !== undefined) throw new PlainError(`A column cannot be named "${reserved}"`);
   const wrong = columns.find((name, index) => SERVICE_FIELDS.includes(name) || columns.indexOf(name) !== index);
   if (wrong !== undefined) throw new PlainError(`The column "${wrong}" is set by the service, or named twice`);
   return rows.map((cells, index) => toPacket(columns, cells, index + 2));
+}
+
+function parseRows(csv: string): string[][] {
+  try {
+    return parse(csv, { bom: true, trim: true, skip_empty_lines: true });
+  } catch (error) {
+    throw error instanceof CsvError ? new PlainError(error.message) : error;
+  }
 }
 
 /** Assigns each packet an id that is the same in every replay for this object. Equal rows get different ids. */

@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import { summarize } from '../../../src/cli/device-command.js';
 import { type Packet, parseRecording, storedCount, toPacket, withIds } from '../../../src/cli/recording.js';
 import { vehicleAt } from '../../../src/cli/vehicle.js';
+import { PlainError } from '../../../src/program.js';
 
 const CSV = '\uFEFFtime,lat,on,name,serial\n1410324847000,48.5,true,car,0071\n\n2014-09-10T04:54:08,,FALSE,,\n';
 const ROW = { time: 1410324847000, value: 1 };
@@ -47,7 +48,14 @@ test.each([
   ['time,a\n,2\n', 'Row 2: "" is not a time'],
   ['time,a\n20140910,2\n', 'Row 2: "20140910" is not a time: these digits look like a date: write "2014-09-10"'],
   ['time,a\n1,2,3\n', 'line 2'],
-])('refuses an invalid recording: %j', (csv, message) => expect(() => parseRecording(csv)).toThrow(message));
+  ['time,a\n1,"2\n', 'line 3'],
+  ['time,a\n1,2"x"\n', 'line 2'],
+  ['{"time":1,"a":2}\n', 'line 1'],
+])('refuses an invalid recording: %j', (csv, message) => {
+  expect(() => parseRecording(csv)).toThrow(message);
+  // Others are shown with their stack trace.
+  expect(() => parseRecording(csv)).toThrow(PlainError);
+});
 
 test('assigns the same ids in every replay, and different ids to rows, equal rows and objects', () => {
   const ids = (object: string, count: number) => withIds(object, Array(count).fill(ROW)).map((row) => row._id);
