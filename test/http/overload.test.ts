@@ -12,9 +12,9 @@ Object.assign(LIMITS, { loadWindowMs: WINDOW_MS });
 let service: TestService;
 afterEach(() => service?.stop());
 
-/** Sends packets of the object `car` in a body that announces no length. */
-const sendChunked = (token: string, parts: readonly string[]): Promise<Response> =>
-  fetch(`${service.url}/api/v1/objects/car/packets`, {
+/** Sends packets of the object `car`, or to another path, in a body that announces no length. */
+const sendChunked = (token: string, parts: readonly string[], path = 'objects/car/packets'): Promise<Response> =>
+  fetch(`${service.url}/api/v1/${path}`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
     body: ReadableStream.from(parts).pipeThrough(new TextEncoderStream()),
@@ -81,6 +81,17 @@ describe('points of a caller', () => {
     const answers: number[] = [];
     for (let n = 0; n < 3; n++) answers.push((await service.as(token)('GET', 'objects/car')).status);
     expect(answers).toContain(429);
+  });
+
+  test('count the bodies of sources that announce no length', async () => {
+    const { admin } = service;
+    entityOf(await admin('POST', 'objects', { id: 'car', name: 'Car' }));
+    const { body: source } = await admin('POST', 'sources', { id: 'gateway', name: 'Gateway', kind: 'json' });
+    const body = `${' '.repeat(60_000)}{"id":"car","n":1}`;
+    const statuses: number[] = [];
+    for (let n = 0; n < 6; n++) statuses.push((await sendChunked(source.key, [body], 'in/gateway')).status);
+    expect(statuses.slice(0, 2)).toEqual([200, 200]);
+    expect(statuses).toContain(429);
   });
 
   test('bound nothing with RATE_LIMIT=0', async () => {
