@@ -102,24 +102,6 @@ test('repeats a message of a webhook before the later ones of its object, also a
   await runPlan({ ...planOf(1, steps), workers: [] });
 });
 
-// The pause of an object ended while the messages of its webhook were read, without that object. Whoever forgets that never sends them.
-test('sends the messages of an object whose pause ends while others are read', async () => {
-  const sendLate = (device: number, count: number, ms: number) => ({
-    ...send(device, ms),
-    count,
-    salt: 1_239 + device,
-  });
-  const steps = [
-    { kind: 'trouble', handler: 0, fault: 'fails', share: 0.3, salt: 177 },
-    { kind: 'disturb', fault: 'late', share: 0.3, salt: 177 },
-    ...[0, 1, 2, 3, 0, 1, 2, 3].map((device, nth) => sendLate(device, 2, [200, 40, 1_500][nth % 3] as number)),
-    ...[0, 1, 2, 3].flatMap((device) => [{ kind: 'wait', salt: 177 + device, ms: 1_500 }, sendLate(device, 1, 1_500)]),
-    { kind: 'wait', salt: 181, ms: 1_500 },
-  ];
-  const { census } = await runPlan({ ...planOf(1, steps), workers: [] });
-  expect(census.get('webhook: failed')).toBeGreaterThan(0);
-});
-
 // Nothing had happened for longer than the oplog reached back when an instance took over partitions of another one. The history that
 // they needed was gone, and filled again from what is stored up to the last change; the history after that was gone too, and they were
 // filled again and again, as fast as the database answered, until the next change came.
