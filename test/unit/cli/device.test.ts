@@ -48,7 +48,7 @@ test.each([
   ['time,a\n,2\n', 'Row 2: "" is not a time'],
   ['time,a\n20140910,2\n', 'Row 2: "20140910" is not a time: these digits look like a date: write "2014-09-10"'],
   ['time,a\n1,2,3\n', 'line 2'],
-  ['time,a\n1,"2\n', 'line 3'],
+  ['time,a\n1,"2\n', 'line 2'],
   ['time,a\n1,2"x"\n', 'line 2'],
   ['{"time":1,"a":2}\n', 'line 1'],
 ])('refuses an invalid recording: %j', (csv, message) => {
