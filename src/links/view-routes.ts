@@ -246,7 +246,8 @@ const listenToShared = defineRoute({
   auth: 'none',
   limit: 'request',
   answer: {
-    description: '`object-packet` and `object-update`, with what the link shows. The stream ends with the link',
+    description:
+      '`object-packet` and `object-update`, with what the link shows. The stream ends with the link, and when packets were removed: connect again',
     content: { 'text/event-stream': z.string() },
   },
   errors: [401, 429],
@@ -277,7 +278,13 @@ export const VIEW_ROUTES = [openLink, readShared, listSharedPackets, readSharedS
 
 const SHOWN_EVENTS: readonly EventName[] = ['object-packet', 'object-update', 'object-removed'];
 
-/** Writes events as far as the link shows them. Ends the stream with the object, or when the user no longer sees it. */
+const isRemoval = (event: string, { after }: JsonObject): boolean =>
+  event === 'object-update' && isObject(after) && 'packetsRemoved' in after;
+
+/**
+ * Writes events as far as the link shows them. Ends the stream with the object, when the user no longer sees it, or when packets were
+ * removed.
+ */
 function createEncoder(
   { terms: { fields, history } }: Viewer,
   stream: { readonly lastMs: number; readonly now: () => number; readonly end: () => void },
@@ -296,7 +303,8 @@ function createEncoder(
     let text = '';
     for (const { bytes } of batch.pieces('item')) {
       const { event, data } = JSON.parse(bytes.toString());
-      if (event === 'object-removed') {
+      // What a visitor has seen of packets that were removed goes with the next read.
+      if (event === 'object-removed' || isRemoval(event, data)) {
         stream.end();
         return '';
       }

@@ -20,6 +20,21 @@ beforeAll(async () => {
   await service.admin('POST', `objects/${id}/packets`, { lat: 48.26, lon: 11.43, speed: 40, door: true });
 });
 
+test('takes packets that are removed away from a visitor', async () => {
+  const { body } = await service.admin('POST', 'objects', { id: 'barge', name: 'Barge' });
+  const nowMs = Date.now();
+  await service.admin('POST', 'objects/barge/packets', [
+    { time: nowMs - 600_000, lat: 48, lon: 11, draught: 4 },
+    { time: nowMs - 1_000, lat: 49, lon: 12, draught: 7 },
+  ]);
+  const { body: link } = await service.admin('POST', `objects/${body._id}/links`, { name: 'Barge' });
+  const page = await browser.open(`/s#${link.secret}`);
+  await readingOf(page, 'draught').getByText('7').waitFor();
+  await service.admin('DELETE', `objects/barge/packets?from=${nowMs - 2_000}`);
+  await readingOf(page, 'draught').getByText('4').waitFor();
+  await page.locator('.place', { hasText: '48.00000' }).waitFor();
+});
+
 interface Shared {
   readonly path: string;
   readonly linkId: string;
