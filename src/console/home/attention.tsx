@@ -68,6 +68,10 @@ function useDetails(alarms: readonly OpenAlarm[]): void {
 const isNarrow = (): boolean => matchMedia('(max-width: 720px)').matches;
 const isFolded = (): boolean => (localStorage.getItem(FOLDED) ?? String(isNarrow())) === 'true';
 
+/** At once: the event `toggle` comes later, and not at all where the page is left before. */
+const keepFolding = ({ currentTarget }: { currentTarget: HTMLElement }): void =>
+  localStorage.setItem(FOLDED, String((currentTarget.parentElement as HTMLDetailsElement).open));
+
 export function Attention() {
   const { count, alarms } = urgentAlarms(MOST);
   useDetails(alarms);
@@ -81,12 +85,9 @@ export function Attention() {
       element.current?.querySelectorAll<HTMLElement>('.attention-open').item(index)?.focus();
     });
   return (
-    <details
-      class="attention"
-      open={!isFolded()}
-      onToggle={({ currentTarget }) => localStorage.setItem(FOLDED, String(!currentTarget.open))}
-    >
-      <summary>
+    <details class="attention" open={!isFolded()}>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: a summary is a button, also for the keyboard */}
+      <summary onClick={keepFolding}>
         <h2>{t('attention.title')}</h2> <span class="tag">{formatNumber(count)}</span>
       </summary>
       <Problem error={work.error.value} />
