@@ -309,3 +309,24 @@ test('counts its restarts and gaps, and measures its lag', async () => {
   await watched.database.db.dropDatabase();
   await until(() => watched.watcher.stats().gaps > 0, 'a counted gap');
 });
+
+test('says up to when it has delivered all that was stored: before the last change of a full reply, and until an empty one was asked for', async () => {
+  const { watcherPage } = LIMITS;
+  Object.assign(LIMITS, { watcherPage: 1 });
+  endings.push(async () => void Object.assign(LIMITS, { watcherPage }));
+  const beginMs = Date.now();
+  const laterMs = beginMs + 3_600_000;
+  const delivered: number[] = [];
+  const watched: Watched = await watch(() => {
+    watched.nowMs = laterMs;
+    delivered.push(watched.watcher.deliveredToMs());
+    return false;
+  });
+  await until(() => watched.watcher.deliveredToMs() === 1_000_000, 'an empty reply');
+  await watched.database.db.collection('packets').insertMany([{}, {}, {}, {}]);
+  await until(() => watched.watcher.deliveredToMs() === laterMs, 'a later empty reply');
+  // What the first two replies were asked for by the former clock.
+  expect(delivered.slice(0, 2)).toEqual([1_000_000, 1_000_000]);
+  const written = delivered.slice(2).map((ms) => ms + LIMITS.clockSkewMs);
+  expect(written.map((ms) => ms >= beginMs && ms <= Date.now())).toEqual([true, true]);
+});

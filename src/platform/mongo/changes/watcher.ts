@@ -8,7 +8,15 @@ import { LIMITS } from '../../../core/limits.js';
 import { clock } from '../../clock.js';
 import { isTransientError, withTimeout } from '../driver/errors.js';
 import { toPosition } from './decoder.js';
-import { closeStream, dropStream, killCursor, openStream, readStream, type Stream } from './stream.js';
+import {
+  closeStream,
+  dropStream,
+  killCursor,
+  openStream,
+  readStream,
+  type Stream,
+  type StreamBatch,
+} from './stream.js';
 
 export interface WatcherOptions {
   /** A separate client, so that a burst of requests cannot take its connections. */
@@ -147,7 +155,7 @@ async function readNext(options: WatcherOptions, stream: Stream, state: State): 
     state.last = change;
   }
   state.last = { token: batch.token };
-  if (!batch.isFull) state.deliveredToMs = askedMs;
+  state.deliveredToMs = batch.isFull ? Math.max(state.deliveredToMs, writtenBeforeMs(batch, askedMs)) : askedMs;
   state.stats.lastReplyAtMs = options.now();
   if (batch.writtenMs !== null) state.stats.lagMs = Math.max(0, state.stats.lastReplyAtMs - batch.writtenMs);
   if (batch.skipped > 0) {
@@ -156,6 +164,10 @@ async function readNext(options: WatcherOptions, stream: Stream, state: State): 
   }
   if (batch.ended) throw new Error('the database closed the change stream');
 }
+
+/** A full reply has what was written before its last change, by the clock of the database. */
+const writtenBeforeMs = ({ writtenMs }: StreamBatch, askedMs: number): number =>
+  writtenMs === null ? 0 : Math.min(askedMs, writtenMs - LIMITS.clockSkewMs);
 
 /** Throws transient errors, so that the change is delivered again. Other errors skip the change, so that it blocks no other. */
 async function deliver(options: WatcherOptions, state: State, change: Change): Promise<void> {
