@@ -6,6 +6,7 @@ import type { MongoClient } from 'mongodb';
 import type { Change, HistoryPage } from '../../src/core/change.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { createClient, databaseOf } from '../../src/platform/mongo/driver/client.js';
+import { retryUntilAvailable } from '../../src/platform/ops/lifecycle.js';
 import { createEngine, type Engine } from '../../src/processing/engine.js';
 import type { Task } from '../../src/processing/processor.js';
 import { type Line, openLine } from '../support/cuttable-connection.js';
@@ -70,7 +71,8 @@ async function startEngine(): Promise<Engine> {
     log: { warn: (_details, message) => void logged.push(message), error: (_, message) => void logged.push(message) },
   });
   engine.begin(positionOf(changes.length));
-  await engine.start();
+  // As the service does: a connection may still fail that was being opened while the line was cut.
+  await retryUntilAvailable(engine.start, { signal: new AbortController().signal, onUnavailable: () => undefined });
   return engine;
 }
 
