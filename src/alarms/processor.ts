@@ -83,7 +83,7 @@ const toTask = (
 ): ObjectTask => ({ partition, tenant: object.tenant, position, bytes, objectId: object.id, work });
 
 /** Packets of the object that come after it wait for it. */
-function toWaiting(memory: PartitionMemory | undefined, task: ObjectTask): ObjectTask {
+function markWaiting(memory: PartitionMemory | undefined, task: ObjectTask): ObjectTask {
   memory?.waiting.set(task.objectId, task);
   return task;
 }
@@ -124,7 +124,7 @@ function planFor(
   const mayBeDone = !isPending && memory?.isLoaded === true && !memory.waiting.has(object.id);
   if (mayBeDone && receivedMs > memory.refilledToMs && isUneventful(memory, object, packet)) return NO_TASKS;
   const work: Work = { kind: 'packet', packet, receivedMs };
-  return [toWaiting(memory, toTask(partition, change, object, work))];
+  return [markWaiting(memory, toTask(partition, change, object, work))];
 }
 
 /** Whether a packet changes no state, as far as another instance would have to know: then it is remembered, and done. */
@@ -178,7 +178,7 @@ function planCleared(options: AlarmProcessorOptions, change: Change, isWanted: I
   return withObject(options, objectId, (partition, object) => {
     const { tenant } = object ?? { tenant: NO_TENANT };
     if (!isWanted(partition, tenant)) return NO_TASKS;
-    return [toWaiting(options.memories.get(partition), toTask(partition, change, { id: objectId, tenant }, work))];
+    return [markWaiting(options.memories.get(partition), toTask(partition, change, { id: objectId, tenant }, work))];
   });
 }
 
@@ -194,8 +194,9 @@ function planObject(
   if (!isWanted(partition, tenant)) return NO_TASKS;
   const memory = memories.get(partition);
   const hasStates = memory === undefined || !memory.isLoaded || memory.states.has(id) || memory.waiting.has(id);
-  if (change.kind !== 'removed' && !hasStates && !registry.hasSilent()) return NO_TASKS;
-  return [toWaiting(memory, toTask(partition, change, { id, tenant }, { kind: 'object' }))];
+  const isForgotten = change.kind === 'removed' && (memory?.objects.has(id) || memory?.evaluated.has(id));
+  if (!hasStates && !isForgotten && !registry.hasSilent()) return NO_TASKS;
+  return [markWaiting(memory, toTask(partition, change, { id, tenant }, { kind: 'object' }))];
 }
 
 async function prepare(
@@ -299,7 +300,7 @@ async function* refill(
         const task = { partition, tenant, position: null, bytes: json.length, objectId: id, work };
         const memory = memories.get(partition);
         if (memory !== undefined) memory.refilledToMs = Math.max(memory.refilledToMs, receivedMs);
-        return toWaiting(memory, task);
+        return markWaiting(memory, task);
       });
     }
   }

@@ -178,10 +178,7 @@ async function memoryOf(state: State, object: RuleObject, packet: JsonObject): P
 }
 
 /** Whether a packet that a refill may have read was evaluated before. */
-function wasEvaluatedBefore(state: State, objectId: string, packet: JsonObject): boolean {
-  const { memories, held } = state;
-  if (receivedMsOf(packet) > held.refilledToMs) return false;
-  state.hasRefilled = true;
+function wasEvaluatedBefore({ memories, held }: State, objectId: string, packet: JsonObject): boolean {
   const evaluated = memories.get(objectId) ?? held.objects.get(objectId) ?? held.evaluated.get(objectId);
   return evaluated !== undefined && wasEvaluated(evaluated, packet);
 }
@@ -212,7 +209,11 @@ function concernedBy({ states, held }: State, object: RuleObject, packet: JsonOb
 
 async function readOne(state: State, objectId: string, packet: JsonObject, receivedMs: number): Promise<void> {
   const object = await state.objects.find(objectId);
-  if (object === null || wasEvaluatedBefore(state, objectId, packet)) return;
+  if (object === null) return;
+  if (receivedMs <= state.held.refilledToMs) {
+    state.hasRefilled = true;
+    if (wasEvaluatedBefore(state, objectId, packet)) return;
+  }
   const memory = await memoryOf(state, object, packet);
   if (memory.packetId === packet._id) return;
   const read = readPacket(memory, packet, object.object);

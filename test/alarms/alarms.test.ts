@@ -349,6 +349,20 @@ test('shows alarms to those who see the object, and to nobody else', async () =>
   expect((await outside.call('GET', `alarms/${alarm?._id}`)).status).toBe(404);
 });
 
+test('forgets how far an object was evaluated that is removed, also one without an open alarm', async () => {
+  const objectId = await createObject();
+  await createRule(objectId, { when: HOT });
+  await send(objectId, { t: 9 });
+  await alarmsWith(objectId, 'raised');
+  await send(objectId, { t: 1 });
+  await alarmsWith(objectId, 'cleared');
+  const states = service.client.db().collection<{ _id: string }>('alarmStates');
+  const count = (): Promise<number> => states.countDocuments({ _id: { $regex: objectId } });
+  expect(await count()).toBe(1);
+  expect((await service.admin('DELETE', `objects/${objectId}`)).status).toBe(200);
+  await until(async () => (await count()) === 0, 'no row of the object');
+});
+
 test('goes on in another instance with what is pending and raised', async () => {
   const objectId = await createObject();
   await createRule(objectId, { when: { all: [HOT, { param: 'door', op: '==', value: 'open' }] }, for: '2 s' });
