@@ -1,11 +1,13 @@
 /** The watcher on a real change stream: every change once and in order, whatever happens to its cursor. */
 import { afterEach, expect, test } from '@jest/globals';
-import { Decimal128, type Document, type MongoClient, ObjectId } from 'mongodb';
+import { BSON, Decimal128, type Document, type MongoClient, ObjectId } from 'mongodb';
 import type { Change } from '../../src/core/change.js';
 import { unavailable } from '../../src/core/errors.js';
 import { LIMITS } from '../../src/core/limits.js';
+import { createHistory } from '../../src/platform/mongo/changes/history.js';
 import { startWatcher, type Watcher } from '../../src/platform/mongo/changes/watcher.js';
 import { createWatcherClient, type Database } from '../../src/platform/mongo/driver/client.js';
+import { insertTogether } from '../../src/platform/mongo/driver/retryable-write.js';
 import { connectDatabase } from '../../src/platform/mongo/schema/connect.js';
 import { testUri } from '../support/fixture.js';
 import { runsOf } from '../support/runs.js';
@@ -257,6 +259,51 @@ test('reports a packet as it is stored, also with a value that JSON cannot repre
   for (const { json, after } of watched.changes) expect(JSON.parse(String(json))).toEqual(after);
   expect(watched.watcher.stats()).toMatchObject({ skipped: 0 });
 });
+
+test('reports packets that are inserted one by one, together and as retries allow, and none that a transaction inserts', async () => {
+  const watched = await watch();
+  const { client, db } = watched.database;
+  const packets = db.collection<{ _id: number }>('packets');
+  const insertAs = (ids: readonly number[]) =>
+    insertTogether(
+      db,
+      'packets',
+      ids.map((_id) => ({ bson: BSON.serialize({ _id }) })),
+    );
+  await insertAs([1]);
+  await insertAs([2, 3]);
+  await packets.insertOne({ _id: 4 });
+  await packets.insertMany([{ _id: 5 }, { _id: 6 }]);
+  // Unpacking: buckets become rows again.
+  await client.withSession((session) =>
+    session.withTransaction(async () => {
+      await packets.insertMany([{ _id: 7 }, { _id: 8 }], { session });
+      await db.collection<{ _id: number }>('objects').insertOne({ _id: 9 }, { session });
+    }),
+  );
+  await until(() => watched.changes.some(({ id }) => id === '9'), 'the object');
+  await packets.insertOne({ _id: 10 });
+  await until(() => watched.changes.some(({ id }) => id === '10'), 'the last packet');
+  const named = watched.changes.map(({ store, id }) => `${store} ${id}`);
+  const expected = [1, 2, 3, 4, 5, 6].map((id) => `packets ${id}`);
+  expect(named).toEqual([...expected, 'objects 9', 'packets 10']);
+  // A client that resumes within them, or where the stream had read on to, misses nothing and gets nothing twice.
+  const at = (id: string) => (watched.changes.find((change) => change.id === id) as Change).position;
+  expect(await idsAfter(watched, at('6'))).toEqual(['9', '10']);
+  expect(await idsAfter(watched, at('9'))).toEqual(['10']);
+});
+
+/** The changes after a position, up to the packet 10. */
+async function idsAfter({ database }: Watched, position: string): Promise<string[]> {
+  const pages = await createHistory(database.client)(position);
+  if (pages === null) throw new Error('the history is gone');
+  const ids: string[] = [];
+  for await (const { changes } of pages) {
+    ids.push(...changes.map(({ id }) => id));
+    if (ids.includes('10')) break;
+  }
+  return ids;
+}
 
 test('counts as live while the database answers, and not when its last answer is old', async () => {
   const watched = await watch();

@@ -47,6 +47,23 @@ test('finds a use of each exception', () => {
   expect(used.map(({ path }) => path).sort()).toEqual(Object.keys(OTHERS).sort());
 });
 
+/** Packets of a transaction are no events: they are rows that were in a bucket (src/platform/mongo/changes/decoder.ts). */
+const TRANSACTIONS: ReadonlySet<string> = new Set(['startTransaction', 'withTransaction']);
+
+const transactionsIn = (file: File): string[] =>
+  nodesOf(parse(file).body)
+    .filter(([{ type, value }]) => type === 'Identifier' && TRANSACTIONS.has(String(value)))
+    .map(([node]) => `${file.path}:${linesOf(file, node)[0]}`);
+
+test('finds no transaction where new packets are inserted', () => {
+  const writers = [...Object.keys(OTHERS), 'src/platform/mongo/driver/retryable-write.ts'];
+  const files = sourceFiles('src').filter(({ path }) => writers.includes(path));
+  expect(files.length).toBe(writers.length);
+  expect(files.flatMap(transactionsIn)).toEqual([]);
+  const text = 'await session.withTransaction(() => insert(session));\nsession.startTransaction();\n';
+  expect(transactionsIn({ path: 'src/example.ts', text })).toEqual(['src/example.ts:1', 'src/example.ts:2']);
+});
+
 test('finds each way to read them', () => {
   const lines = [
     "import { PACKETS } from './store/query.js';",

@@ -257,8 +257,16 @@ async function settle<T>(work: () => Promise<T>): Promise<T> {
   return result as Promise<T>;
 }
 
-const eventOf = ({ operationType, documentKey, fullDocument, fullDocumentBeforeChange }: Document): string =>
-  BSON.EJSON.stringify({ operationType, documentKey, fullDocument, fullDocumentBeforeChange });
+const eventOf = ({
+  operationType,
+  documentKey,
+  fullDocument,
+  fullDocumentBeforeChange,
+  txnNumber,
+}: Document): string => {
+  const ofTransaction = txnNumber !== undefined;
+  return BSON.EJSON.stringify({ operationType, documentKey, fullDocument, fullDocumentBeforeChange, ofTransaction });
+};
 
 const STREAM = [{ $changeStream: { fullDocument: 'whenAvailable', fullDocumentBeforeChange: 'whenAvailable' } }];
 

@@ -1,5 +1,5 @@
 /** What was written, in order, and the events and tokens that change streams make of it. */
-import { type Document, Timestamp } from 'mongodb';
+import { type Document, Long, Timestamp } from 'mongodb';
 
 export interface Entry {
   readonly seconds: number;
@@ -16,6 +16,8 @@ export interface Entry {
   readonly isReplacement: boolean;
   /** The statement of a retryable write that it comes from. */
   readonly statement: { readonly session: string; readonly number: string; readonly nth: number } | null;
+  /** The number of the transaction that it is a part of. */
+  readonly transaction: string | null;
 }
 
 const hex = (value: number, digits: number): string => value.toString(16).toUpperCase().padStart(digits, '0');
@@ -55,10 +57,11 @@ export function compareToPlace(entry: Entry, place: Place): number {
 
 /** The event of a change stream with images of documents before and after. */
 export function eventOf(entry: Entry, database: string): Document {
-  const { before, after, id, isReplacement } = entry;
+  const { before, after, id, isReplacement, transaction } = entry;
   const changed = isReplacement ? 'replace' : 'update';
   const operationType = before === null ? 'insert' : after === null ? 'delete' : changed;
   return {
+    ...(transaction !== null && { txnNumber: Long.fromString(transaction) }),
     _id: { _data: tokenOf(entry) },
     operationType,
     clusterTime: new Timestamp({ t: entry.seconds, i: entry.increment }),

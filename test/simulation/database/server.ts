@@ -416,7 +416,7 @@ export class SimulatedServer {
       return;
     }
     const statement = retryable === null ? null : { session, number, nth: this.#nth };
-    this.#append(given, { ...this.#nextTime(), nth: 0, statement });
+    this.#append(given, { ...this.#nextTime(), nth: 0, statement, transaction: null });
   }
 
   #assertFree(collection: string, key: string, transaction: Transaction | null): void {
@@ -466,7 +466,7 @@ export class SimulatedServer {
 
   #append(
     { collection, key, after, order, isReplacement }: Transaction['writes'][number],
-    place: Pick<Entry, 'seconds' | 'increment' | 'nth' | 'statement'>,
+    place: Pick<Entry, 'seconds' | 'increment' | 'nth' | 'statement' | 'transaction'>,
   ): void {
     const rows = this.#rowsOf(collection);
     const before = rows.get(key)?.document ?? null;
@@ -506,7 +506,9 @@ export class SimulatedServer {
     if (transaction?.number !== number) throw new CommandError(251, 'the transaction does not exist', [TRANSIENT]);
     this.#transactions.delete(session);
     const time = this.#nextTime();
-    for (const [nth, write] of transaction.writes.entries()) this.#append(write, { ...time, nth, statement: null });
+    for (const [nth, write] of transaction.writes.entries()) {
+      this.#append(write, { ...time, nth, statement: null, transaction: number });
+    }
     this.#committed.set(session, { number, length: this.oplog.length });
     return {};
   }
@@ -655,7 +657,7 @@ export class SimulatedServer {
 
   /** An entry without a change, as a primary writes every few seconds. */
   noteTime(): void {
-    const place = { ...this.#nextTime(), nth: 0, statement: null };
+    const place = { ...this.#nextTime(), nth: 0, statement: null, transaction: null };
     const nothing = { collection: null, key: '', id: null, before: null, after: null, isReplacement: false };
     this.oplog.push({ ...place, ...nothing, wallMs: this.#now() });
   }

@@ -34,9 +34,20 @@ export interface StreamChange extends Change {
   readonly writtenMs: number;
 }
 
+/**
+ * Whether the event that begins at this offset is a packet that became a row again from its bucket, which happens in transactions
+ * alone, while new packets are never inserted in one. Only here: the database would look for `txnNumber` in its oplog, where
+ * retryable inserts have one, too, and drop new packets.
+ */
+export const isUnpacked = (memory: Buffer, event: number): boolean =>
+  findValue(memory, event, 'txnNumber', BSONType.long) !== -1 && storeOf(memory, event) === 'packets';
+
+const storeOf = (memory: Buffer, event: number): string =>
+  readText(memory, 'coll', valueAt(memory, event, 'ns', BSONType.object)) || missing('collection');
+
 /** Decodes the event that begins at offset `event`. */
 export function toChange(memory: Buffer, event: number): StreamChange {
-  const store = readText(memory, 'coll', valueAt(memory, event, 'ns', BSONType.object)) || missing('collection');
+  const store = storeOf(memory, event);
   const packet = store === 'packets' ? findValue(memory, event, 'fullDocument', BSONType.object) : -1;
   // A copy: keeping one change must not keep the memory of its whole batch.
   const copy = Buffer.from(documentAt(memory, event));

@@ -14,7 +14,7 @@ import { MIB } from '../../../core/units.js';
 import { cursorIn, readBatch } from '../bson/document-batch.js';
 import { documentAt, findField, findValue } from '../bson/reader.js';
 import { runRawCommand } from '../driver/raw-command.js';
-import { KINDS, type StreamChange, toChange } from './decoder.js';
+import { isUnpacked, KINDS, type StreamChange, toChange } from './decoder.js';
 
 /** An open change stream; a cursor belongs to the session that opened it. */
 export interface Stream {
@@ -107,7 +107,7 @@ export async function readStream(
   const fragments = events.filter((event) => isFragment(memory, event)).map((event) => fragmentOf(memory, event));
   const whole = fragments.length === 0 ? events : events.filter((event) => !isFragment(memory, event));
   return {
-    changes: whole.map((event) => toChange(memory, event)),
+    changes: whole.filter((event) => !isUnpacked(memory, event)).map((event) => toChange(memory, event)),
     token: BSON.deserialize(findField(cursor, 'postBatchResumeToken', BSONType.object) ?? missing('token')),
     skipped: fragments.filter(({ fragment, of }) => fragment === of).length,
     writtenMs: writtenMsOf(memory, whole.at(-1)),
