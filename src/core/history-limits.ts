@@ -51,4 +51,6 @@ export const HISTORY_LIMITS = {
   // A bucket of packed history: its packets, and their bytes as rows.
   bucketPackets: 1_000,
   bucketBytes: 2 * MIB,
+  // Steps of packing that are stored and wait for their commit.
+  packingStepsPending: 1_000,
 } as const;

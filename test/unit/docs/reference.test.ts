@@ -163,6 +163,7 @@ describe('Limits', () => {
     'latestBatchPackets',
     'bucketPackets',
     'bucketBytes',
+    'packingStepsPending',
     'pastObjectsAtOnce',
     'pastBatch',
     'pastUpdatesPage',

@@ -1,4 +1,6 @@
 /** Leases for work of one instance at a time: stored in the database, by the database's clock, renewed while held. */
+import type { ClientSession } from 'mongodb';
+import { unavailable } from '../../../core/errors.js';
 import { clock } from '../../clock.js';
 import type { Database } from './client.js';
 import { mapDriverErrors } from './errors.js';
@@ -6,10 +8,12 @@ import { mapDriverErrors } from './errors.js';
 export interface Lease {
   /** Aborted when another instance may hold the lease; work must stop then. */
   readonly lost: AbortSignal;
+  /** Within a transaction: throws where another instance may hold the lease, and keeps others from it until the transaction ends. */
+  fence(session: ClientSession): Promise<void>;
   release(): Promise<void>;
 }
 
-type LeaseDocument = { _id: string; holder: string | null; until: Date };
+type LeaseDocument = { _id: string; holder: string | null; until: Date; fenced?: Date };
 
 /** Returns null while another instance holds the lease. The lease of a killed instance expires after `leaseMs`. */
 export async function acquireLease(database: Database, name: string, leaseMs: number): Promise<Lease | null> {
@@ -33,6 +37,10 @@ export async function acquireLease(database: Database, name: string, leaseMs: nu
   const timer = clock.setInterval(() => void renew(), leaseMs / 3).unref();
   return {
     lost: lost.signal,
+    async fence(session) {
+      const fenced = await leases.updateOne({ _id, holder }, [{ $set: { fenced: '$$NOW' } }], { session });
+      if (fenced.matchedCount === 0) throw unavailable(`another instance has the lease ${name}`);
+    },
     async release() {
       clock.clearTimer(timer);
       await mapDriverErrors(() => leases.updateOne({ _id, holder }, { $set: none }));

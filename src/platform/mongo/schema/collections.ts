@@ -42,6 +42,32 @@ const COMMAND_ROUTE_INDEXES: IndexDescription[] = [
   { key: { source: 1 } },
 ];
 
+/**
+ * Where the buckets of an object lie, without reading a document, with all that a look-up compares; and those that do not count yet.
+ * `packets/store/buckets.ts` names the first one in its commands.
+ */
+const BUCKET_INDEXES: IndexDescription[] = [
+  {
+    name: 'spans',
+    key: {
+      _oid: 1,
+      isPending: 1,
+      'to.time': 1,
+      'to.stamp': 1,
+      'from.time': 1,
+      'from.stamp': 1,
+      'stamps.from': 1,
+      'stamps.to': 1,
+      'ids.from': 1,
+      'ids.to': 1,
+      n: 1,
+      bytes: 1,
+      _id: 1,
+    },
+  },
+  { key: { 'mark.step': 1 }, partialFilterExpression: { isPending: true } },
+];
+
 /** Creates missing collections, concurrently: on a new database each one waits for the disk. */
 export async function prepareCollections(db: Db): Promise<void> {
   const present = new Set((await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name));
@@ -49,6 +75,7 @@ export async function prepareCollections(db: Db): Promise<void> {
   await Promise.all([
     ...[...STORES.values()].map((store) => prepareCollection(db, store, present)),
     prepare(db, 'packets', [{ key: { _oid: 1, time: 1, _ts: 1 } }], { present, options: COMPRESSED }),
+    prepare(db, 'packedPackets', BUCKET_INDEXES, { present, options: COMPRESSED }),
     prepare(db, 'sessions', SESSION_INDEXES, { present, options: {} }),
     prepare(db, 'attempts', ATTEMPT_INDEXES, { present, options: {} }),
     prepare(db, 'installation', [], { present, options: {} }),

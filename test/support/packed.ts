@@ -1,0 +1,38 @@
+/** Packs the history of an object as the job does, at once: for tests of what reads, repeats or removes it. */
+import { ObjectId } from 'mongodb';
+import { type KeyedRow, toKeyedRow } from '../../src/packets/store/buckets.js';
+import { packRows } from '../../src/packets/store/packing.js';
+import type { Database } from '../../src/platform/mongo/driver/client.js';
+
+export interface PackedPart {
+  /** Up to this time; without it, all but the latest packet. */
+  readonly toMs?: number;
+  readonly bucketPackets?: number;
+}
+
+/** Packs the oldest rows of an object. Returns the number of buckets. */
+export async function packHistory(
+  database: Database,
+  objectId: string,
+  { toMs, bucketPackets = 1_000 }: PackedPart = {},
+): Promise<number> {
+  const all = await readStoredRows(database, objectId);
+  const old = toMs === undefined ? all.slice(0, -1) : all.filter(({ timeMs }) => timeMs <= toMs);
+  let buckets = 0;
+  for (let first = 0; first < old.length; first += bucketPackets) {
+    const rows = old.slice(first, first + bucketPackets);
+    if (!(await packRows(database, { objectId, rows, replaces: null, mayGrow: true })))
+      throw new Error('rows were not packed');
+    buckets++;
+  }
+  return buckets;
+}
+
+/** The rows of an object as they are stored, in the order of packets. */
+export async function readStoredRows(database: Database, objectId: string): Promise<KeyedRow[]> {
+  const found = await database.db
+    .collection('packets')
+    .find({ _oid: new ObjectId(objectId) }, { raw: true, sort: { time: 1, _ts: 1 } })
+    .toArray();
+  return (found as unknown as Buffer[]).map((row) => toKeyedRow(row) as KeyedRow);
+}
