@@ -3,6 +3,7 @@ import { badRequest } from '../../core/errors.js';
 import { isObject, type Json, type JsonObject } from '../../core/json.js';
 import { LIMITS } from '../../core/limits.js';
 import {
+  asObject,
   fromMetresPerSecond,
   type Item,
   identifiers,
@@ -46,15 +47,20 @@ const isRecord = (value: unknown): value is JsonObject =>
 
 const matches = (body: unknown): boolean => Array.isArray(body) && isRecord(body[0]);
 
+/** RFC 8428, and with the units of RFC 8798 (RFC 9100). What has another version may mean something else (RFC 8428, 4.4). */
+const VERSION = 10;
+const VERSIONS_ABOVE: ReadonlySet<unknown> = new Set([26]);
+
 interface Base {
   readonly name: string;
   readonly timeS: number;
   readonly unit: string;
   readonly value: number;
-  readonly sum: number;
+  /** Undefined where no record has one yet. */
+  readonly sum: number | undefined;
 }
 
-const NO_BASE: Base = { name: '', timeS: 0, unit: '', value: 0, sum: 0 };
+const NO_BASE: Base = { name: '', timeS: 0, unit: '', value: 0, sum: undefined };
 
 function toBase(before: Base, record: JsonObject): Base {
   return {
@@ -68,7 +74,7 @@ function toBase(before: Base, record: JsonObject): Base {
 
 /** The device and the parameter that a name stands for. A name of its own can be a device's (RFC 9039) with a parameter behind it. */
 function splitName(base: string, name: string): { readonly device: string; readonly parameter: string } {
-  if (base !== '') return { device: base.replace(/[:/_.-]+$/, ''), parameter: name };
+  if (base !== '') return { device: base.replace(/[:/_.-]+$/, ''), parameter: name.replace(/^[:/_.-]+/, '') };
   const [, device = '', parameter = name] = /^(urn:dev:[a-z]+:[\dA-Za-z.-]+)(?:[:_/](.*))?$/.exec(name) ?? [];
   return { device, parameter: device === '' ? name : parameter === name ? '' : parameter };
 }
@@ -79,14 +85,21 @@ function valueIn(record: JsonObject, { value }: Base): Json | undefined {
   return record.vb ?? record.vs ?? record.vd;
 }
 
+/** Of a sum and a base sum, a missing one is 0; a record with a base sum needs no value (RFC 8428, 4.2). */
+function sumIn(record: JsonObject, base: Base): number | undefined {
+  const sum = toNumber(record.s);
+  if (sum !== undefined) return sum + (base.sum ?? 0);
+  return record.n !== undefined && valueIn(record, base) === undefined ? base.sum : undefined;
+}
+
 function addRecord(packet: JsonObject, record: JsonObject, base: Base, given: string): void {
   const unit = textOf(record.u) ?? base.unit;
   const name = given === '' ? (NAMES.get(unit) ?? 'value') : given;
   const value = valueIn(record, base);
-  const sum = toNumber(record.s);
+  const sum = sumIn(record, base);
   if (value !== undefined)
     packet[name] = name === 'speed' && unit === 'm/s' ? (fromMetresPerSecond(value) ?? null) : value;
-  if (sum !== undefined) packet[`${name}Sum`] = sum + base.sum;
+  if (sum !== undefined) packet[`${name}Sum`] = sum;
 }
 
 function explainRecord(record: unknown): string | null {
@@ -102,6 +115,9 @@ function explainRecord(record: unknown): string | null {
 function read(request: SourceRequest): Readout {
   const records = toList(parseBody(request));
   if (!matches(records)) throw badRequest('the body: expected a list of SenML records (RFC 8428)');
+  const version = records.map((record) => asObject(record).bver).find((one) => (toNumber(one) ?? VERSION) > VERSION);
+  if (version !== undefined && !VERSIONS_ABOVE.has(version))
+    throw badRequest('bver: a version of SenML that is not known');
   const packets = new Map<string, { readonly devices: string[]; readonly packet: JsonObject }>();
   const faults: Item[] = [];
   let base = NO_BASE;
