@@ -1,9 +1,11 @@
 /** What kinds of sources make of payloads, and what they answer. */
 import { describe, expect, test } from '@jest/globals';
+import type { SourceKindName } from '../../src/core/source-kinds.js';
 import { useService } from '../support/fixture.js';
 import { sendHttp } from '../support/http-call.js';
 import { ANSWERS, PAYLOADS } from '../support/payloads.js';
 import { basic, useSources } from '../support/sources.js';
+import { until } from '../support/until.js';
 
 const service = useService({ env: { LOG_LEVEL: 'warn' } });
 const { createSource, createObject, packetsOf, post, get, send } = useSources(service);
@@ -155,6 +157,80 @@ test('sets to 0, false and "" what The Things Stack omits and the model declares
   const [packet] = await packetsOf(object);
   expect(packet).toMatchObject({ temperature: 21.5, open: false, label: '', counter: 0 });
   expect(packet).not.toHaveProperty('lat');
+});
+
+test.each<[SourceKindName, string, object | string]>([
+  ['osmand', '', 'id=broken&lat=north&lon=13.4'],
+  ['osmand', '', { location: { coords: { latitude: 91, longitude: 13.4 } }, device_id: 'broken' }],
+  ['owntracks', '[]', { _type: 'location', lat: 91, lon: 13.4, tst: 1_795_500_000, tid: 'JJ' }],
+  ['owntracks', '[]', { _type: 'encrypted', data: 'ATTE21sd' }],
+  [
+    'traccar',
+    '{"success":true,"count":0',
+    { position: { latitude: 91, longitude: 13.4 }, device: { uniqueId: 'broken' } },
+  ],
+])(
+  'takes a sample as done that cannot be read, if the sender would send it forever: %s %s %j',
+  async (kind, text, body) => {
+    const source = await createSource({ kind });
+    const answer = await send(source, body);
+    expect([answer.status, answer.text]).toEqual([
+      200,
+      expect.stringMatching(text === '' ? /^$/ : text.replace(/[[{]/g, '\\$&')),
+    ]);
+    const refused = async () => (await service.admin('GET', `sources/${source._id}/refused`)).body;
+    await until(async () => (await refused()).length === 1, 'the refused payload');
+  },
+);
+
+test.each<[SourceKindName, object | string]>([
+  ['osmand', 'lat=52.5&lon=13.4'],
+  ['owntracks', { lat: 52.5, lon: 13.4 }],
+  ['traccar', { position: { latitude: 52.5, longitude: 13.4 } }],
+])('refuses what is not of %s: %j', async (kind, body) => {
+  expect((await send(await createSource({ kind }), body)).status).toBe(400);
+});
+
+test('keeps each measurement of an uplink that The Things Stack has normalized, once', async () => {
+  const source = await createSource({ kind: 'ttn', register: true });
+  const common = {
+    end_device_ids: { device_id: 'normalized' },
+    correlation_ids: ['as:up:01HX6YGQ7E0V83YRZ7K4S5J4ZN'],
+    received_at: '2026-05-25T13:42:11.412Z',
+  };
+  const measured = [{ air: { temperature: 20 } }, { air: { temperature: 21 } }].map((normalized_payload) => ({
+    ...common,
+    uplink_normalized: { f_port: 1, f_cnt: 1, normalized_payload },
+  }));
+  const uplink = { ...common, uplink_message: { f_port: 1, f_cnt: 1, decoded_payload: { t: [20, 21] } } };
+  for (const body of [uplink, ...measured, ...measured, uplink]) expect((await send(source, body)).status).toBe(200);
+  const { body: object } = await service.admin('GET', 'objects/normalized');
+  const packets = await packetsOf(object);
+  expect(packets).toHaveLength(3);
+  expect(packets.flatMap(({ air }) => air ?? []).length).toBe(2);
+});
+
+test('takes the times of Traccar Client without a zone as those of the zone of the source', async () => {
+  const source = await createSource({ kind: 'osmand', timezone: 'Europe/Berlin' });
+  const object = await createObject();
+  for (const at of ['2014-06-04+09:10:11', '2014-06-04T09:10:12Z']) {
+    expect((await get(`${source.id}/${source.key}?id=${object.id}&timestamp=${at}&lat=49.6&lon=6.1`)).status).toBe(200);
+  }
+  const times = (await packetsOf(object)).map(({ time }) => new Date(time as number).toISOString());
+  expect(times).toEqual(['2014-06-04T07:10:11.000Z', '2014-06-04T09:10:12.000Z']);
+});
+
+test('keeps the parameters of a query that have the same name', async () => {
+  const source = await createSource({ kind: 'osmand' });
+  const object = await createObject();
+  const query = `id=wrong&id=${object.id}&cell=257,02,16,2224&cell=257,02,16,2223,-90`;
+  expect((await get(`${source.id}/${source.key}?${query}`)).status).toBe(200);
+  expect(await packetsOf(object)).toMatchObject([{ cell: ['257,02,16,2224', '257,02,16,2223,-90'] }]);
+});
+
+test.each([11, '11'])('refuses SenML of a version that is not known: %j', async (bver) => {
+  const answer = await send(await createSource({ kind: 'senml' }), [{ bver, bn: 'urn:dev:ow:1:', n: 'a', v: 1 }]);
+  expect([answer.status, answer.body.helper.message]).toEqual([400, 'bver: a version of SenML that is not known']);
 });
 
 test('takes a batch as done whose samples cannot be stored, if the sender would send it forever', async () => {

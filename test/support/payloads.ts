@@ -3,6 +3,7 @@
  * in km/h. Long because it is one table of all senders.
  */
 import type { SourceKindName } from '../../src/core/source-kinds.js';
+import { SENDER_PAYLOADS } from './sender-payloads.js';
 
 export interface Payload {
   readonly kind: SourceKindName;
@@ -276,6 +277,7 @@ export const PAYLOADS: readonly Payload[] = [
         rssi: -36,
         snr: 10.5,
         fPort: 1,
+        fCnt: 0,
         dr: 1,
       },
     ],
@@ -293,6 +295,7 @@ export const PAYLOADS: readonly Payload[] = [
         rssi: -36,
         snr: 10.5,
         fPort: 1,
+        fCnt: 0,
         dr: 1,
       },
     ],
@@ -548,6 +551,7 @@ export const PAYLOADS: readonly Payload[] = [
     device: 'shellypro4pm-f008d1d8b8b8',
     packets: [{ time: 1_626_935_739_790, events: [{ component: 'input:0', event: 'btn_down' }] }],
   },
+  ...SENDER_PAYLOADS,
 ];
 
 /** What each sender takes as done, where that is not `{success, count}`. */

@@ -10,6 +10,7 @@ import {
   identifiers,
   isText,
   known,
+  parameter,
   parseBody,
   present,
   type Readout,
@@ -41,7 +42,7 @@ const OF_PACKETS: ReadonlySet<string> = new Set(['time', 'id', 'online', '_id'])
 function read(request: SourceRequest): Readout {
   const body = parseBody(request);
   if (!matches(body)) throw badRequest('deviceInfo.devEui: required, as ChirpStack v4 sends it in JSON');
-  const event = request.query.event ?? eventOf(body);
+  const event = parameter(request, 'event') ?? eventOf(body);
   const isWanted = MEASURING.has(event) || request.map.takesEvents;
   const { devEui, deviceName } = asObject(body.deviceInfo);
   const devices = identifiers(devEui, String(devEui).toUpperCase(), deviceName);
@@ -81,16 +82,19 @@ function toPacket(event: string, body: JsonObject): JsonObject {
   if (event === 'up') return { ...toUplink(body), ...common };
   if (event === 'location') return { ...toLocation(asObject(body.location)), ...common };
   if (event !== 'status') return { ...without(body, COMMON), event, ...common };
-  // A device that has no battery, or cannot measure it, sends no level.
-  const { batteryLevel, margin, externalPowerSource } = body;
-  return present({ ...common, battery: known(batteryLevel), margin: toNumber(margin), externalPowerSource });
+  const { batteryLevel, margin = 0, externalPowerSource, batteryLevelUnavailable } = body;
+  // The level of a device that has no battery, or cannot measure it, is 0, which may be omitted.
+  const isUnknown = externalPowerSource === true || batteryLevelUnavailable === true;
+  const battery = isUnknown ? undefined : known(batteryLevel);
+  return present({ ...common, battery, margin: toNumber(margin), externalPowerSource });
 }
 
 function toUplink(body: JsonObject): JsonObject {
-  const { fPort, fCnt, dr, data, confirmed } = body;
+  const { fPort, fCnt = 0, dr = 0, data, confirmed } = body;
   const object = isObject(body.object) ? without(body.object, OF_PACKETS) : null;
   const best = bestOf(Array.isArray(body.rxInfo) ? body.rxInfo.map(asObject) : []);
-  const radio = { rssi: toNumber(best.rssi), snr: toNumber(best.snr), fPort, fCnt, dr, confirmed };
+  const isLora = isObject(asObject(asObject(body.txInfo).modulation).lora);
+  const radio = { ...signalOf(best, isLora), fPort, fCnt, dr, confirmed };
   // Without a decoder, the bytes are all that there is.
   return { ...present({ ...radio, data: object === null ? data : undefined }), ...object };
 }
@@ -100,6 +104,12 @@ export function bestOf(gateways: readonly JsonObject[]): JsonObject {
   const rssiOf = (gateway: JsonObject): number => toNumber(gateway.rssi) ?? Number.NEGATIVE_INFINITY;
   return gateways.reduce((best, one) => (rssiOf(one) > rssiOf(best) ? one : best), gateways[0] ?? {});
 }
+
+/** 0 dB is omitted, as all zeros are; of other modulations than LoRa, there is no ratio. */
+export const signalOf = (gateway: JsonObject, isLora: boolean) => ({
+  rssi: toNumber(gateway.rssi),
+  snr: toNumber(gateway.snr) ?? (isLora && gateway.rssi !== undefined ? 0 : undefined),
+});
 
 /** Of a network server that has located the device. */
 export const toLocation = (location: JsonObject): JsonObject =>

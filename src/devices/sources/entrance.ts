@@ -1,7 +1,7 @@
 /** The entrance of sources: stores what a request contains, each sample at the object of its device, and says what could not be. */
+import { stringify } from 'node:querystring';
 import type { PassedOn, Receipt } from '../../commands/network-store.js';
 import { ApiError, badRequest, notFound, toApiError } from '../../core/errors.js';
-import { parseExactJson } from '../../core/exact-json.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import { LIMITS } from '../../core/limits.js';
 import type { DataType, Declarations } from '../../core/model.js';
@@ -25,7 +25,16 @@ import { parseInPieces, withoutByteOrderMark } from '../../platform/http/large-b
 import { inBatches } from '../../platform/mongo/driver/bulk-queue.js';
 import { mapInSlices } from '../../platform/slices.js';
 import { type Digest, packetIdOf } from '../dedup-id.js';
-import { type Answer, type DeviceReceipt, type Item, invalidJson, type Sample, type SourceRequest } from './kind.js';
+import {
+  type Answer,
+  type DeviceReceipt,
+  type Item,
+  invalidJson,
+  parameter,
+  parseOrNull,
+  type Sample,
+  type SourceRequest,
+} from './kind.js';
 import { explainKind, KINDS } from './kinds.js';
 import type { RefusedPayloads } from './refused-payloads.js';
 import type { SourceRecord } from './source-store.js';
@@ -122,15 +131,18 @@ const toRefusals = (refused: readonly Refused[]): Refusal[] => refused.map(({ in
 async function read(deps: EntranceDeps, source: SourceRecord, request: SourceRequest, origin: Origin) {
   try {
     const readout = KINDS[source.kind].read(await parseLarge(request));
-    const { device } = request.query;
+    const device = parameter(request, 'device');
     const items = await mapInSlices(readout.items, (item) => named(item, device));
     const receipt = readout.receipt && named(readout.receipt, device);
     return { ...readout, items, receipt };
   } catch (thrown) {
     const error = toApiError(thrown);
     if (error.status === 500) throw thrown;
-    const other = explainKind(parseOrNull(request.body), source.kind);
+    const other = explainKind(parseOrNull(request), source.kind);
     const reason = other === null ? error.message : `${error.message}; ${other}`;
+    const { endless } = KINDS[source.kind];
+    if (other === null && error.status === 400 && endless?.isMeant(request))
+      return { items: [{ reason }], receipt: null, answer: endless.answer, resends: true };
     keep(deps, source, request, [{ index: 0, reason, device: null }], origin);
     throw other === null ? error : badRequest(reason);
   }
@@ -152,16 +164,6 @@ async function parseLarge(request: SourceRequest): Promise<SourceRequest> {
 /** A URL may name the device: some senders cannot. */
 const named = <T extends object>(item: T, device: string | undefined): T =>
   device !== undefined && 'devices' in item ? { ...item, devices: [device] } : item;
-
-/** A large body is not parsed only to say what it looks like. */
-function parseOrNull(body: Buffer): unknown {
-  if (body.length > LIMITS.packetBytes) return null;
-  try {
-    return parseExactJson(body.toString());
-  } catch {
-    return null;
-  }
-}
 
 /** The samples of one object. */
 interface Found {
@@ -316,10 +318,7 @@ function keep(
 ): void {
   const time = deps.now();
   const { body, query } = request;
-  const payload =
-    body.length > 0
-      ? body.toString('utf8', 0, LIMITS.refusedPayloadBytes)
-      : new URLSearchParams(query as Record<string, string>).toString();
+  const payload = body.length > 0 ? body.toString('utf8', 0, LIMITS.refusedPayloadBytes) : stringify(query);
   for (const _ of refused) deps.onRefused();
   // Unknown devices are recorded by their names.
   const reasons = refused.flatMap(({ reason, error }) => (error?.status === 404 ? [] : [reason]));

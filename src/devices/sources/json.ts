@@ -4,12 +4,11 @@ import { isObject, type Json, type JsonObject } from '../../core/json.js';
 import { valueAt } from '../../core/json-path.js';
 import { LIMITS } from '../../core/limits.js';
 import { type MappedField, scale } from '../../core/source.js';
-import { parseDeviceTime } from '../../core/time.js';
 import { MIB } from '../../core/units.js';
-import type { Zone } from '../../core/zone.js';
 import {
   type Item,
   identifiers,
+  inZone,
   parseBody,
   readEach,
   type SourceKind,
@@ -17,24 +16,6 @@ import {
   toList,
   toNumber,
 } from './kind.js';
-
-/** No time has more. */
-const TIME_CHARACTERS = 100;
-const HAS_ZONE = /(?:Z|UTC?|GMT|[+-]\d\d(?::?\d\d)?)(?: \([^()]*\))?$/i;
-
-/** A time without a zone is one of the source's zone. */
-function toTime(value: Json, zone: Zone | null): Json {
-  if (
-    zone === null ||
-    typeof value !== 'string' ||
-    value.length > TIME_CHARACTERS ||
-    HAS_ZONE.test(value.replace(/^\d{4}-\d\d-\d\d/, ''))
-  )
-    return value;
-  const isDigits = /^[\d.+-]+$/.test(value.trim()) && !/^\d{4}-/.test(value.trim());
-  const localMs = isDigits ? null : parseDeviceTime(value);
-  return localMs === null ? value : zone.toInstant(localMs);
-}
 
 function mapped(value: Json, field: MappedField): Json {
   if (field.factor === 1 && field.offset === 0) return value;
@@ -81,7 +62,7 @@ function readMapped(body: unknown, { map, zone }: SourceRequest, count: ReturnTy
     count(name, field, found);
     if (found === undefined) continue;
     if (name === 'object') devices = identifiers(found);
-    else if (name === 'time') packet.time = toTime(field.factor === 1 ? found : mappedTime(found, field), zone);
+    else if (name === 'time') packet.time = inZone(field.factor === 1 ? found : mappedTime(found, field), zone);
     else packet[name] = mapped(found, field);
   }
   if (Object.keys(packet).every((name) => name === 'time')) {
@@ -100,7 +81,7 @@ function readPlain(body: unknown, { zone }: SourceRequest): Item {
   if (!isObject(body)) throw badRequest('expected a JSON object');
   const { object, id, deviceId, device_id, device, time } = body;
   const devices = identifiers(object, id, deviceId, device_id, device);
-  return { devices, packet: time === undefined ? body : { ...body, time: toTime(time, zone) } };
+  return { devices, packet: time === undefined ? body : { ...body, time: inZone(time, zone) } };
 }
 
 export const json: SourceKind = {

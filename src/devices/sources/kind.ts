@@ -13,7 +13,8 @@ import type { Zone } from '../../core/zone.js';
 
 /** A request to the entrance of a source, without its key. */
 export interface SourceRequest {
-  readonly query: Readonly<Record<string, string>>;
+  /** A parameter that is given more than once has a list. */
+  readonly query: Readonly<Record<string, string | readonly string[]>>;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Empty for a GET. */
   readonly body: Buffer;
@@ -67,6 +68,13 @@ export interface SourceKind {
   readonly read: (request: SourceRequest) => Readout;
   /** Whether a parsed body is of this kind. */
   readonly matches: (body: unknown) => boolean;
+  /** Of a sender that would send a sample which cannot be read forever, and nothing after it. */
+  readonly endless?: {
+    /** What it takes as done; null for `{success, count}`. */
+    readonly answer: Answer | null;
+    /** Whether a request has such a sample of a device: others are refused, since the sender is set up wrong. */
+    readonly isMeant: (request: SourceRequest) => boolean;
+  };
   /** Whether it also answers GET. */
   readonly isQuery?: boolean;
 }
@@ -123,6 +131,24 @@ function readOr<T>(item: T, read: (item: T) => Item): Item {
   }
 }
 
+/** A parameter of the query; the last one if it is given more than once. */
+export const parameter = ({ query }: Pick<SourceRequest, 'query'>, name: string): string | undefined =>
+  lastOf(query[name]);
+
+export const lastOf = (value: string | readonly string[] | undefined): string | undefined =>
+  typeof value === 'object' ? value.at(-1) : value;
+
+/** The body as JSON; null for what is none. */
+export function parseOrNull({ body }: Pick<SourceRequest, 'body'>): unknown {
+  // A large body is not parsed only to say what it looks like.
+  if (body.length > LIMITS.packetBytes) return null;
+  try {
+    return parseExactJson(body.toString());
+  } catch {
+    return null;
+  }
+}
+
 export const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {});
 
 const REASON_CHARACTERS = 500;
@@ -167,6 +193,24 @@ export const known = (value: unknown): number | undefined => {
 /** Seconds, ms or ISO 8601 in ms; what is no time is left to the check of packets, which says so. */
 export const toTime = (value: Json | undefined): Json | undefined =>
   value === undefined || value === null || value === '' ? undefined : (parseDeviceTime(value) ?? value);
+
+/** No time has more. */
+const TIME_CHARACTERS = 100;
+const HAS_ZONE = /(?:Z|UTC?|GMT|[+-]\d\d(?::?\d\d)?)(?: \([^()]*\))?$/i;
+
+/** A time of the source's zone in ms if it is text without a zone; others as they are. */
+export function inZone(value: Json, zone: Zone | null): Json {
+  if (
+    zone === null ||
+    typeof value !== 'string' ||
+    value.length > TIME_CHARACTERS ||
+    HAS_ZONE.test(value.replace(/^\d{4}-\d\d-\d\d/, ''))
+  )
+    return value;
+  const isDigits = /^[\d.+-]+$/.test(value.trim()) && !/^\d{4}-/.test(value.trim());
+  const localMs = isDigits ? null : parseDeviceTime(value);
+  return localMs === null ? value : zone.toInstant(localMs);
+}
 
 /** Throws a 400 for what is not within so many degrees. */
 export function toDegrees(name: string, value: unknown, most: number): number | undefined {

@@ -2,18 +2,24 @@
  * Traccar Client and OsmAnd. Both send a query or a form (https://www.traccar.org/osmand/): `id`, `lat`, `lon`, `timestamp`, `speed` in
  * knots. Traccar Client 9 sends the JSON of its location library: `location.coords`, `speed` in m/s.
  */
+import { parse } from 'node:querystring';
 import { badRequest, tooLarge } from '../../core/errors.js';
 import { isObject, type Json, type JsonObject } from '../../core/json.js';
 import { LIMITS } from '../../core/limits.js';
 import { parseDeviceTime } from '../../core/time.js';
 import { KIB } from '../../core/units.js';
+import type { Zone } from '../../core/zone.js';
 import {
   asObject,
   fromKnots,
   fromMetresPerSecond,
   identifiers,
+  inZone,
+  isText,
   known,
+  lastOf,
   parseBody,
+  parseOrNull,
   percent,
   present,
   type Readout,
@@ -40,12 +46,12 @@ const TAKEN: ReadonlySet<string> = new Set(
   ]),
 );
 
-function readParameters(given: JsonObject): Sample {
+function readParameters(given: JsonObject, zone: Zone | null): Sample {
   const devices = identifiers(given.id, given.deviceid, given.device);
   if (devices.length === 0) throw badRequest('id: required, the identifier of the device');
   const [lat, lon] = typeof given.location === 'string' ? given.location.split(',') : [given.lat, given.lon];
   const packet = {
-    time: timeOf(given.timestamp),
+    time: timeOf(given.timestamp, zone),
     lat: toDegrees('lat', lat, 90),
     lon: toDegrees('lon', lon, 180),
     speed: fromKnots(given.speed),
@@ -61,9 +67,9 @@ function readParameters(given: JsonObject): Sample {
   return { devices, packet: { ...Object.fromEntries(others), ...present(packet) } };
 }
 
-function timeOf(timestamp: Json | undefined): Json | undefined {
+function timeOf(timestamp: Json | undefined, zone: Zone | null): Json | undefined {
   if (timestamp === undefined || timestamp === '') return undefined;
-  const timeMs = parseDeviceTime(timestamp);
+  const timeMs = parseDeviceTime(inZone(timestamp, zone));
   if (timeMs === null) throw badRequest('timestamp: expected seconds or milliseconds since the epoch, or ISO 8601');
   return timeMs;
 }
@@ -73,20 +79,33 @@ const toBoolean = (value: Json | undefined): Json | undefined => {
   return /^(?:true|1)$/i.test(value) ? true : /^(?:false|0)$/i.test(value) ? false : value;
 };
 
-/** Sensors are numbers: a form has only text. */
+/** Sensors are numbers: a form has only text. Each cell and each access point has a parameter of the same name. */
 const typed = (value: Json): Json => {
+  if (Array.isArray(value)) return value.map(typed);
   const number = typeof value === 'string' && /^-?(?:0|[1-9]\d{0,14})(?:\.\d+)?$/.test(value) ? Number(value) : null;
   return number ?? toBoolean(value) ?? value;
 };
 
-function readLocation(body: JsonObject): Sample {
+/** What becomes a field of ours, says nothing, or is one of the others below. */
+const TAKEN_OF_LOCATION: ReadonlySet<string> = new Set(
+  ['timestamp', 'coords', 'battery', 'activity', 'extras', 'is_moving', 'odometer', '_'].concat(
+    '_id',
+    'time',
+    'id',
+    'online',
+  ),
+);
+
+const OF_PACKETS: ReadonlySet<string> = new Set(['time', 'id', 'online', '_id']);
+
+function readLocation(body: JsonObject, zone: Zone | null): Sample {
   const devices = identifiers(body.device_id, body.deviceid, body.id);
   if (devices.length === 0) throw badRequest('device_id: required, the identifier of the device');
   const location = asObject(body.location);
   const coords = asObject(location.coords);
   const battery = asObject(location.battery);
   const packet = {
-    time: timeOf(location.timestamp),
+    time: timeOf(location.timestamp, zone),
     lat: toDegrees('latitude', coords.latitude, 90),
     lon: toDegrees('longitude', coords.longitude, 180),
     speed: fromMetresPerSecond(coords.speed),
@@ -98,10 +117,10 @@ function readLocation(body: JsonObject): Sample {
     activity: asObject(location.activity).type,
     odometer: known(location.odometer),
     motion: location.is_moving,
-    event: location.event,
-    alarm: asObject(location.extras).alarm,
   };
-  return { devices, packet: present(packet) };
+  // What an app adds by itself: `heartbeat`, `alarm`, values of sensors.
+  const extras = without(asObject(location.extras), OF_PACKETS);
+  return { devices, packet: { ...extras, ...without(location, TAKEN_OF_LOCATION), ...present(packet) } };
 }
 
 const isLocation = (body: unknown): body is JsonObject =>
@@ -114,11 +133,24 @@ function read(request: SourceRequest): Readout {
     const body = parseBody(request);
     if (!isLocation(body))
       throw badRequest('the body: expected {location: {coords, …}, device_id}, as Traccar Client sends it');
-    return { items: [readLocation(body)], answer: EMPTY, resends: true };
+    return { items: [readLocation(body, request.zone)], answer: EMPTY, resends: true };
   }
   if (request.body.length > LIMITS.packetBytes) throw tooLarge(`a form of more than ${LIMITS.packetBytes / KIB} KiB`);
-  const form = Object.fromEntries(new URLSearchParams(request.body.toString()));
-  return { items: [readParameters({ ...request.query, ...form })], answer: EMPTY, resends: true };
+  const parameters = { ...request.query, ...parse(request.body.toString()) };
+  // Only what has a name of its own may be a list.
+  const given = Object.entries(parameters).map(([name, value]) => [name, TAKEN.has(name) ? lastOf(value) : value]);
+  return { items: [readParameters(Object.fromEntries(given), request.zone)], answer: EMPTY, resends: true };
 }
 
-export const osmand: SourceKind = { read, matches: isLocation, isQuery: true };
+const endless: SourceKind['endless'] = {
+  answer: EMPTY,
+  isMeant(request) {
+    const { id, deviceid, device } = {
+      ...request.query,
+      ...parse(request.body.toString('utf8', 0, LIMITS.packetBytes)),
+    };
+    return isLocation(parseOrNull(request)) || [id, deviceid, device].some((one) => isText(lastOf(one)));
+  },
+};
+
+export const osmand: SourceKind = { read, matches: isLocation, isQuery: true, endless };

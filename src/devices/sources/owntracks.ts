@@ -9,7 +9,9 @@ import {
   identifiers,
   JSON_TYPE,
   known,
+  parameter,
   parseBody,
+  parseOrNull,
   present,
   type Readout,
   type SourceKind,
@@ -89,10 +91,12 @@ function read(request: SourceRequest): Readout {
   if (request.body.length === 0) return done([]);
   const body = parseBody(request);
   if (!isObject(body) || !matches(body)) throw badRequest('_type: required, as OwnTracks sends it');
-  const headers = { 'x-limit-u': request.query.u, 'x-limit-d': request.query.d, ...request.headers };
+  const headers = { 'x-limit-u': parameter(request, 'u'), 'x-limit-d': parameter(request, 'd'), ...request.headers };
   const devices = devicesOf(body.topic, headers, body.tid);
   const packet = toOwnTracksPacket(body);
   return done(packet === null ? [] : [{ devices, packet }]);
 }
 
-export const owntracks: SourceKind = { read, matches };
+const endless = { answer: DONE, isMeant: (request: SourceRequest): boolean => matches(parseOrNull(request)) };
+
+export const owntracks: SourceKind = { read, matches, endless };

@@ -82,14 +82,11 @@ const receive =
     if (isRead && (req.method === 'HEAD' || !KINDS[source.kind].isQuery)) {
       throw methodNotAllowed(KINDS[source.kind].isQuery ? ['GET', 'POST'] : ['POST']);
     }
-    const texts = Object.entries(req.query).flatMap(([name, value]) => {
-      const text = Array.isArray(value) ? value.at(-1) : value;
-      return name === 'key' || typeof text !== 'string' ? [] : [[name, text] as const];
-    });
+    const { key: _key, ...query } = req.query as Record<string, string | string[]>;
     const { authorization: _, ...headers } = req.headers;
     const body = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
     const request = {
-      query: Object.fromEntries(texts),
+      query,
       headers,
       body,
       map: source.map,

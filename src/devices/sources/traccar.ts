@@ -10,6 +10,7 @@ import {
   identifiers,
   known,
   parseBody,
+  parseOrNull,
   present,
   type Sample,
   type SourceKind,
@@ -33,27 +34,27 @@ function readBody(body: unknown): Sample {
 }
 
 function toPosition(position: JsonObject): JsonObject {
-  const { attributes, protocol, valid, outdated, address, geofenceIds } = position;
+  const { attributes, protocol, outdated, geofenceIds } = position;
   const given = asObject(attributes);
+  const common = { battery: known(given.batteryLevel), protocol, outdated, geofenceIds };
+  const fix = outdated === true ? { time: toTime(position.deviceTime ?? position.serverTime) } : toFix(position);
+  return { ...without(given), ...present({ ...common, ...fix }) };
+}
+
+/** Of a device without a fix, Traccar repeats the last one, and its time, and calls it outdated; the first one is of 1970. */
+function toFix(position: JsonObject) {
   const accuracy = known(position.accuracy);
   return {
-    ...without(given),
-    ...present({
-      time: toTime(position.fixTime ?? position.deviceTime ?? position.serverTime),
-      lat: toDegrees('latitude', position.latitude, 90),
-      lon: toDegrees('longitude', position.longitude, 180),
-      speed: fromKnots(position.speed),
-      angle: known(position.course),
-      height: toNumber(position.altitude),
-      // Traccar has 0 for an unknown one.
-      accuracy: accuracy === 0 ? undefined : accuracy,
-      battery: known(given.batteryLevel),
-      protocol,
-      valid,
-      outdated,
-      address,
-      geofenceIds,
-    }),
+    time: toTime(position.fixTime ?? position.deviceTime ?? position.serverTime),
+    lat: toDegrees('latitude', position.latitude, 90),
+    lon: toDegrees('longitude', position.longitude, 180),
+    speed: fromKnots(position.speed),
+    angle: known(position.course),
+    height: toNumber(position.altitude),
+    // Traccar has 0 for an unknown one.
+    accuracy: accuracy === 0 ? undefined : accuracy,
+    valid: position.valid,
+    address: position.address,
   };
 }
 
@@ -75,4 +76,5 @@ const without = ({ time: _, id: __, online: ___, ...attributes }: JsonObject): R
 export const traccar: SourceKind = {
   read: (request) => ({ items: [readBody(parseBody(request))], answer: null, resends: true }),
   matches,
+  endless: { answer: null, isMeant: (request) => matches(parseOrNull(request)) },
 };

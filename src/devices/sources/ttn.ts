@@ -6,7 +6,7 @@ import { COMMAND_PREFIX } from '../../core/command.js';
 import { badRequest } from '../../core/errors.js';
 import { isObject, type JsonObject } from '../../core/json.js';
 import { findPosition } from '../../core/position-fields.js';
-import { bestOf, toLocation } from './chirpstack.js';
+import { bestOf, signalOf, toLocation } from './chirpstack.js';
 import {
   asObject,
   type DeviceReceipt,
@@ -17,7 +17,6 @@ import {
   type Readout,
   type SourceKind,
   type SourceRequest,
-  toNumber,
   toReason,
   toTime,
   without,
@@ -65,9 +64,11 @@ function toPacket(body: JsonObject): JsonObject | null {
   const uplink = isObject(body.uplink_message) ? body.uplink_message : null;
   const normalized = isObject(body.uplink_normalized) ? body.uplink_normalized : null;
   const time = toTime(body.received_at ?? uplink?.received_at ?? normalized?.received_at);
-  const common = present({ _id: messageIdOf(body), time, simulated: body.simulated });
+  const timed = present({ time, simulated: body.simulated });
+  // Each measurement of an uplink is a message of its own, with the correlation ids of the uplink.
+  if (normalized !== null) return { ...toUplink(normalized, normalized.normalized_payload), ...timed };
+  const common = { ...present({ _id: messageIdOf(body) }), ...timed };
   if (uplink !== null) return { ...toUplink(uplink, uplink.decoded_payload), ...common };
-  if (normalized !== null) return { ...toUplink(normalized, normalized.normalized_payload), ...common };
   if (!isObject(body.location_solved)) return null;
   return { ...toLocation(asObject(body.location_solved.location)), ...common };
 }
@@ -78,10 +79,12 @@ function messageIdOf({ correlation_ids: ids }: JsonObject): string | undefined {
   return found as string | undefined;
 }
 
+const isLora = ({ settings }: JsonObject): boolean => isObject(asObject(asObject(settings).data_rate).lora);
+
 function toUplink(uplink: JsonObject, payload: unknown): JsonObject {
   const decoded = isObject(payload) ? without(payload, OF_PACKETS) : null;
   const best = bestOf(Array.isArray(uplink.rx_metadata) ? uplink.rx_metadata.map(asObject) : []);
-  const radio = { rssi: toNumber(best.rssi), snr: toNumber(best.snr), fPort: uplink.f_port, fCnt: uplink.f_cnt };
+  const radio = { ...signalOf(best, isLora(uplink)), fPort: uplink.f_port, fCnt: uplink.f_cnt ?? 0 };
   // Without a formatter, the bytes are all that there is.
   const data = decoded === null ? uplink.frm_payload : undefined;
   return { ...present({ ...radio, data }), ...placeOf(uplink, decoded), ...decoded };
