@@ -1,4 +1,7 @@
-/** More payloads, as the senders' own tests, sources and answers to users have them, and the packets that they are. */
+/**
+ * More payloads, as the senders' own tests, sources and answers to users have them, and the packets that they are. Long because it is one
+ * table of all senders.
+ */
 import type { Payload } from './payloads.js';
 
 const LORA = { modulation: { lora: { bandwidth: 125000, spreadingFactor: 12, codeRate: 'CR_4_5' } } };
