@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Config } from 'jest';
 
 const common: Config = {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/support/serial-environment.mjs',
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {

@@ -12,10 +12,10 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { TestEnvironment } from 'jest-environment-node';
 import { startService } from '../../dist/src/app.js';
 import { LIMITS } from '../../dist/src/core/limits.js';
 import { createOpenApi } from '../../dist/src/openapi/openapi.js';
+import SerialEnvironment from './serial-environment.mjs';
 
 const original = { ...LIMITS };
 const WAIT_MS = 30_000;
@@ -35,7 +35,7 @@ const ajv = new Ajv2020({ strict: false, validateSchema: false });
 addFormats.default(ajv);
 ajv.addSchema(openApi, 'document');
 
-export default class ServiceEnvironment extends TestEnvironment {
+export default class ServiceEnvironment extends SerialEnvironment {
   #file;
   #folder;
   #limits;
@@ -60,7 +60,12 @@ export default class ServiceEnvironment extends TestEnvironment {
   }
 
   /** Called by jest for every step of a test; it waits for the promise, so the logs are those from before any clean-up. */
-  async handleTestEvent({ name, test, error }) {
+  handleTestEvent(event) {
+    super.handleTestEvent(event);
+    return this.#keepLogs(event);
+  }
+
+  async #keepLogs({ name, test, error }) {
     // Hooks that run after a test take pictures of one that failed; Jest says it only here.
     if (name === 'test_start') this.global.currentTest.hasFailed = false;
     if (name === 'test_fn_failure') this.global.currentTest.hasFailed = true;
