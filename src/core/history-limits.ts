@@ -51,6 +51,9 @@ export const HISTORY_LIMITS = {
   // A bucket of packed history: its packets, and their bytes as rows.
   bucketPackets: 1_000,
   bucketBytes: 2 * MIB,
+  // Packets are never packed sooner. That there are no buckets is known for so long: a step of packing waits for longer.
+  packAfterMinMs: DAY_MS,
+  bucketsKnownMs: 30 * SECOND_MS,
   // Steps of packing that are stored and wait for their commit.
   packingStepsPending: 1_000,
 } as const;

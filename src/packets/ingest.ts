@@ -8,6 +8,7 @@ import { isDuplicate, toDatabaseError, withTimeout } from '../platform/mongo/dri
 import { insertTogether, type Write } from '../platform/mongo/driver/retryable-write.js';
 import { findStored } from './duplicates.js';
 import { createInsertOrder } from './insert-order.js';
+import { createPackedRepeats } from './packed-repeats.js';
 import { type Message, type Packet, type PacketSource, type Refusal, refusalError } from './packet.js';
 import { createPendingPackets } from './pending-bytes.js';
 import { PACKETS } from './store/query.js';
@@ -40,6 +41,9 @@ export interface IngestOptions {
 /** Stores the messages of one object; resolves when they are durable. */
 export type Ingest = (source: PacketSource, messages: readonly Message[], options?: IngestOptions) => Promise<Ingested>;
 
+const NONE: ReadonlyMap<Packet, Packet> = new Map();
+const NO_IDS: ReadonlySet<string> = new Set();
+
 /** Requests whose packets are written with one command. */
 interface Group {
   readonly requests: readonly Waiting[];
@@ -57,26 +61,57 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
   const pending = createPendingPackets();
   const order = createInsertOrder();
   const write = createWriter(database);
+  const repeats = createPackedRepeats(database);
   return async (source, messages, { signal = null, isAtomic = false } = {}) => {
     if (messages.length === 0) return { packets: [], repeated: NO_IDS, refused: [] };
     const { objectId } = source;
     const reservation = pending.add(source.groupId, messages.length);
-    const enqueue = (converted: PacketWrites): Promise<Ingested> => {
+    const enqueue = (converted: PacketWrites, packed = NONE): Promise<Ingested> => {
       const { packets, refused } = converted;
       if (isAtomic && refused.length > 0) throw refusalError(refused, 0);
       if (packets.length === 0) return Promise.resolve({ packets, repeated: NO_IDS, refused });
       reservation.grow(countBytes(converted.writes));
-      return write(objectId, converted, signal);
+      return packed.size === 0
+        ? write(objectId, converted, signal)
+        : writeOthers(converted, packed, (others) => write(objectId, others, signal));
     };
     try {
       const converted = toPacketWrites({ source, messages, stampUs, clock: database.clock });
       // It may reject before `order` awaits it.
       if (converted instanceof Promise) converted.catch(() => undefined);
-      else if (!order.hasPending(objectId)) return await enqueue(converted);
-      return await (await order.after(objectId, async () => ({ stored: enqueue(await converted) }))).stored;
+      else if (!order.hasPending(objectId) && (converted.named.length === 0 || repeats.areNone())) {
+        return await enqueue(converted);
+      }
+      const next = async () => {
+        const all = await converted;
+        const packed = all.named.length === 0 ? NONE : await repeats.find(objectId, all.named);
+        return { stored: enqueue(all, packed) };
+      };
+      return await (await order.after(objectId, next)).stored;
     } finally {
       reservation.remove();
     }
+  };
+}
+
+/** Writes those that are not packed, and answers with the packed ones in their places. */
+async function writeOthers(
+  { packets, writes, named, refused }: PacketWrites,
+  packed: ReadonlyMap<Packet, Packet>,
+  write: (others: PacketWrites) => Promise<Ingested>,
+): Promise<Ingested> {
+  const isOther = (packet: Packet): boolean => !packed.has(packet);
+  const others = packets.filter(isOther);
+  const otherWrites = writes.filter((_, nth) => isOther(packets[nth] as Packet));
+  const written =
+    others.length === 0
+      ? { packets: [], repeated: NO_IDS }
+      : await write({ packets: others, writes: otherWrites, named, refused });
+  const next = written.packets.values();
+  return {
+    packets: packets.map((packet) => packed.get(packet) ?? (next.next().value as Packet)),
+    repeated: new Set([...written.repeated, ...[...packed.keys()].map(({ _id }) => _id)]),
+    refused,
   };
 }
 
@@ -162,9 +197,6 @@ function takeGroup(waiting: readonly Waiting[], running: readonly Group[]): { gr
   const allowsMore = isFull || requests.length <= LIMITS.smallWriteRequests;
   return { group: { requests, objectIds, allowsMore }, left: isFull ? left.concat(waiting.slice(firstLeft)) : left };
 }
-
-const NONE: ReadonlyMap<Packet, Packet> = new Map();
-const NO_IDS: ReadonlySet<string> = new Set();
 
 /** The packets that a write did not store. */
 interface Written {

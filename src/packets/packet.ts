@@ -17,6 +17,8 @@ import { cutReason, joinReasons } from './reasons.js';
 export interface Message {
   /** Given by the device to make retries idempotent; null when the service assigns one. */
   readonly id: string | null;
+  /** Whether the device chose what identifies it: the `id` tells nothing of its time then. */
+  readonly isChosen?: boolean | undefined;
   /** Null for the server's time. */
   readonly timeMs: number | null;
   /** What a wrong clock said instead. */
@@ -122,7 +124,7 @@ function parseMessage(body: unknown, declared: Declarations, nowMs: number, inde
   const id = parseId(body, { parameters, dropped });
   const why = dropped.length === 0 ? undefined : joinReasons(dropped);
   if (why !== undefined && Object.keys(parameters).length === 0) throw badRequest(why);
-  return { id, timeMs, deviceTimeMs, online, parameters, index, dropped: why, calculated };
+  return { id, isChosen: id !== null, timeMs, deviceTimeMs, online, parameters, index, dropped: why, calculated };
 }
 
 function parseOnline(given: Json, dropped: string[]): boolean {

@@ -7,12 +7,15 @@ import { toBson } from '../platform/mongo/bson/writer.js';
 import type { ServiceClock } from '../platform/mongo/driver/client.js';
 import type { Write } from '../platform/mongo/driver/retryable-write.js';
 import { mapInSlices } from '../platform/slices.js';
+import { mayBePacked } from './packed-repeats.js';
 import { type Message, type Packet, type PacketSource, type Refusal, toPacket, toServerMs } from './packet.js';
 
 export interface PacketWrites {
   readonly packets: readonly Packet[];
   /** The packets in their stored form. */
   readonly writes: readonly Write[];
+  /** Those whose `_id`s may be those of packets that are packed. */
+  readonly named: readonly Packet[];
   /** Packets of an array that are too large. */
   readonly refused: readonly Refusal[];
 }
@@ -27,7 +30,7 @@ interface Conversion {
 /** Converts messages in order; asynchronous for many of them. Throws 413 for a single packet. */
 export function toPacketWrites(conversion: Conversion): PacketWrites | Promise<PacketWrites> {
   const { messages } = conversion;
-  const converted = { packets: [], writes: [], refused: [] };
+  const converted = { packets: [], writes: [], named: [], refused: [] };
   const convert = converterOf(conversion, converted);
   if (messages.length > LIMITS.packetsPerWrite) return mapInSlices(messages, convert).then(() => converted);
   messages.forEach(convert);
@@ -36,10 +39,16 @@ export function toPacketWrites(conversion: Conversion): PacketWrites | Promise<P
 
 function converterOf(
   { source, messages, stampUs, clock }: Conversion,
-  converted: { readonly packets: Packet[]; readonly writes: Write[]; readonly refused: Refusal[] },
+  converted: {
+    readonly packets: Packet[];
+    readonly writes: Write[];
+    readonly named: Packet[];
+    readonly refused: Refusal[];
+  },
 ): (message: Message, nth: number) => void {
   // Stamps are taken at once, so that packets that arrive during the conversion get later ones.
   const stampsUs = messages.map(stampUs);
+  const nowMs = clock.now();
   const objectId = new ObjectId(source.objectId);
   const references = { _oid: objectId, _gid: new ObjectId(source.groupId) };
   /** Returns the bytes of one that is too large; null for one that is not. */
@@ -52,6 +61,7 @@ function converterOf(
     if (bson === null || jsonBytes > LIMITS.packetBytes) return jsonBytes;
     converted.packets.push(packet);
     converted.writes.push({ bson });
+    if (mayBePacked(message, nowMs)) converted.named.push(packet);
     return null;
   };
   return (message, nth) => {

@@ -8,6 +8,7 @@ import type { Bucket } from '../../packed/head.js';
 import type { BucketSpan } from '../../packed/plan.js';
 import { readNumber } from '../../platform/mongo/bson/numbers.js';
 import { BSON_TYPES, findField, int32, PACKET_KEY } from '../../platform/mongo/bson/reader.js';
+import { toIdFields } from './bucket-ids.js';
 import type { Range } from './query.js';
 
 export const BUCKETS = 'packedPackets';
@@ -72,6 +73,7 @@ export function toBucketDocument(
     to: toStoredPlace(last),
     stamps: extentOf(rows.map(({ stampUs }) => stampUs)),
     ids: extentOf(rows.map(({ key }) => key.readUInt32BE())),
+    ...toIdFields(rows),
     n: rows.length,
     bytes: rows.reduce((sum, { row }) => sum + row.length, 0),
     ...(mark !== null && { mark }),

@@ -163,6 +163,8 @@ describe('Limits', () => {
     'latestBatchPackets',
     'bucketPackets',
     'bucketBytes',
+    'packAfterMinMs',
+    'bucketsKnownMs',
     'packingStepsPending',
     'pastObjectsAtOnce',
     'pastBatch',

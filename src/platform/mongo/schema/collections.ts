@@ -65,6 +65,9 @@ const BUCKET_INDEXES: IndexDescription[] = [
       _id: 1,
     },
   },
+  // Which may have a packet: by the first bytes of its `_id`, or by a digest of it (packets/store/bucket-ids.ts).
+  { key: { _oid: 1, 'near.to': 1, 'near.from': 1 } },
+  { key: { _oid: 1, chosen: 1 } },
   { key: { 'mark.step': 1 }, partialFilterExpression: { isPending: true } },
 ];
 
