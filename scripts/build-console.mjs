@@ -91,10 +91,13 @@ const RARELY_NEEDED = new Set([
   'copy.tsx',
   'dialog.tsx',
   'geofences.ts',
+  'labels.ts',
+  'labels.tsx',
   'map-view.tsx',
   'search-field.tsx',
   'values.tsx',
   'virtual-list.tsx',
+  'wrong-clock.tsx',
 ]);
 
 /**
@@ -109,6 +112,12 @@ const PRELOADED = [
   ['^/objects/[^/]+/history/?$', ['objects/object-page.tsx', 'objects/history-tab.tsx', 'objects/plot.ts']],
 ];
 
+/** What the first page loads later: it finds there what it shares with the page, which would be files of their own otherwise. */
+const FIRST_PAGE = 'home/home.tsx';
+const OF_FIRST_PAGE = ['attention.tsx', 'choice.tsx', 'object-card.tsx', 'object-table.tsx', 'tiles.tsx'].map(
+  (file) => `home/${file}`,
+);
+
 const importOf = (file) => `import ${JSON.stringify(file)};`;
 
 /**
@@ -122,15 +131,21 @@ const parts = (folder) => ({
     const shared = SHARED.flatMap((name) => filesIn(name).map((file) => join(folder, name, file)));
     const first = [join(folder, 'main.tsx'), ...shared].map(importOf).join('');
     onResolve({ filter: /^first$/ }, ({ path }) => ({ path, namespace: 'part' }));
+    onResolve({ filter: /^page:/ }, ({ path }) => ({ path: path.slice('page:'.length), namespace: 'part' }));
     onResolve({ filter: /^\./ }, async ({ kind, path, importer, resolveDir }) => {
       if (kind !== 'dynamic-import' || !importer.startsWith(folder)) return undefined;
       const found = await find(path, { kind: 'import-statement', importer, resolveDir });
       return { path: found.path, namespace: 'part' };
     });
-    onLoad({ filter: /./, namespace: 'part' }, ({ path }) => ({
-      contents: path === 'first' ? first : `${importOf('first')} export * from ${JSON.stringify(path)};`,
-      resolveDir: root,
-    }));
+    const laterParts = new Set(OF_FIRST_PAGE.map((file) => join(folder, file)));
+    const firstPage = importOf(`page:${join(folder, FIRST_PAGE)}`);
+    onLoad({ filter: /./, namespace: 'part' }, ({ path }) => {
+      const before = importOf('first') + (laterParts.has(path) ? firstPage : '');
+      return {
+        contents: path === 'first' ? first : `${before} export * from ${JSON.stringify(path)};`,
+        resolveDir: root,
+      };
+    });
   },
 });
 

@@ -14,6 +14,7 @@ import { useLastPositions } from './last-positions.js';
 import { MapPanel } from './map-panel.js';
 import { ObjectList } from './object-list.js';
 import { selectedId } from './selection.js';
+import { placing, shownView } from './view.js';
 
 export function Home() {
   useAddress();
@@ -27,10 +28,14 @@ export function Home() {
   if (loading.value === 'complete' && objects.size === 0) return <FirstObject />;
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys of what is in it
-    <div onKeyDown={(event) => onHomeKey(event, show)} class={`home${selectedId.value ? ' has-selection' : ''}`}>
+    <div
+      onKeyDown={(event) => onHomeKey(event, show)}
+      class={`home as-${shownView.value}${selectedId.value ? ' has-selection' : ''}`}
+    >
       <h1 class="visually-hidden">{t('nav.map')}</h1>
       <ObjectList />
-      <MapPanel question={<MapQuestion />} />
+      {shownView.value === 'map' && <MapPanel question={<MapQuestion />} />}
+      <Others />
       {selectedId.value && <Card id={selectedId.value} />}
     </div>
   );
@@ -43,6 +48,36 @@ function Card({ id }: { id: string }) {
   const part = usePart(card, () => import('./object-card.js'));
   return part && <part.ObjectCard id={id} />;
 }
+
+const tiles = signal<typeof import('./tiles.js') | null>(null);
+const table = signal<typeof import('./object-table.js') | null>(null);
+
+/** What is there in place of the map; or below it, of the objects that are not on it. */
+function Others() {
+  const shown = shownView.value;
+  const isStrip = shown === 'map' && placing.value === 'some';
+  const tilesPart = usePart(
+    tiles,
+    withTexts(() => import('./tiles.js')),
+    isStrip || shown === 'tiles',
+  );
+  const tablePart = usePart(
+    table,
+    withTexts(() => import('./object-table.js')),
+    shown === 'table',
+  );
+  if (shown === 'map') return isStrip && tilesPart ? <tilesPart.Strip /> : null;
+  return (
+    <div class="stage">
+      {shown === 'tiles' ? tilesPart && <tilesPart.Tiles /> : tablePart && <tablePart.ObjectTable />}
+    </div>
+  );
+}
+
+const withTexts =
+  <T,>(load: () => Promise<T>) =>
+  (): Promise<T> =>
+    loadTexts('views').then(load);
 
 const askMap = signal<typeof import('../settings/ask-map.js') | null>(null);
 

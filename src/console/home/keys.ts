@@ -7,6 +7,8 @@ type Show = ReturnType<typeof useShow>;
 
 const SEARCH = '.side input[type=search]';
 const ROW = '.side .row button';
+/** Of what is in place of the map. */
+const OTHER = '.stage [data-index]';
 
 /** For keys of everything on the page. */
 export function onHomeKey(event: KeyboardEvent, show: Show): void {
@@ -16,7 +18,9 @@ export function onHomeKey(event: KeyboardEvent, show: Show): void {
   const isDone =
     (key === 'Escape' && goBack(target, isSearch, show)) ||
     (key === 'Enter' && isSearch && showFirst(show)) ||
-    ((isSearch || target.matches(ROW)) && (key === 'ArrowDown' || key === 'ArrowUp') && move(target, key));
+    ((isSearch || target.matches(`${ROW}, ${OTHER}`)) &&
+      (key === 'ArrowDown' || key === 'ArrowUp') &&
+      move(target, key));
   if (isDone) event.preventDefault();
 }
 
@@ -26,9 +30,9 @@ function goBack(target: HTMLElement, isSearch: boolean, show: Show): boolean {
   else if (selectedId.value !== null) {
     // The card takes the focus with it.
     if (target.closest('.card'))
-      focus(document.querySelector(`${ROW}[aria-pressed=true]`) ?? document.querySelector(SEARCH));
+      focus(document.querySelector(`:is(${ROW}, ${OTHER})[aria-pressed=true]`) ?? document.querySelector(SEARCH));
     show({ object: null });
-  } else if (target.matches(ROW)) focus(document.querySelector(SEARCH));
+  } else if (target.matches(`${ROW}, ${OTHER}`)) focus(document.querySelector(SEARCH));
   else return false;
   return true;
 }
@@ -40,7 +44,9 @@ function showFirst(show: Show): boolean {
 }
 
 function move(target: HTMLElement, key: 'ArrowDown' | 'ArrowUp'): boolean {
-  const rows = [...document.querySelectorAll<HTMLElement>(ROW)];
+  const inList = [...document.querySelectorAll<HTMLElement>(ROW)].filter((row) => row.offsetParent !== null);
+  // Where there is no list, its place is taken.
+  const rows = inList.length > 0 ? inList : [...document.querySelectorAll<HTMLElement>(OTHER)];
   const at = rows.indexOf(target);
   if (key === 'ArrowUp') focus(at > 0 ? (rows[at - 1] ?? null) : document.querySelector(SEARCH));
   else focus(at >= 0 ? (rows[at + 1] ?? null) : firstInView(rows));

@@ -1,4 +1,4 @@
-/** The map beside the list. It is created when the first rows are there. */
+/** The map beside the list. It is created when the first objects with a position are there. */
 import { computed, type Signal, signal, useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -8,7 +8,7 @@ import { Icon } from '../parts/icon.js';
 import { type MapState, NoMap, useMap } from '../parts/map-view.js';
 import { worstByObject } from '../state/alarms.js';
 import { nowMs } from '../state/clock.js';
-import { loading, objectRevision, objects, stateRevision } from '../state/fleet.js';
+import { objectRevision, stateRevision } from '../state/fleet.js';
 import { geofences, loadGeofencesOnce } from '../state/geofences.js';
 import { isLost } from '../state/live.js';
 import { usePart } from '../state/parts.js';
@@ -18,6 +18,7 @@ import { t } from '../text/language.js';
 import { useShow } from './address.js';
 import type { Several } from './choice.js';
 import { isFiltered, place, search, selectedId, visible } from './selection.js';
+import { isMapWanted } from './view.js';
 
 const SEARCH_RESTS_MS = 400;
 const LOOKS_MS = 10_000;
@@ -45,7 +46,6 @@ export function MapPanel({ question }: { question: ComponentChildren }) {
   worstByObject.value;
   // Objects that send nothing become silent.
   looksTurn.value;
-  const hasRows = objects.size > 0 || loading.value === 'complete' || loading.value === 'failed';
   const { element, map, state } = useMap(async () => {
     const { createFleetMap } = await import('../map/fleet-map.js');
     return (container) =>
@@ -63,7 +63,7 @@ export function MapPanel({ question }: { question: ComponentChildren }) {
         onMove: ({ lat, lon, zoom }) =>
           showRef.current({ at: `${lat.toFixed(5)},${lon.toFixed(5)},${zoom.toFixed(2)}` }),
       });
-  }, hasRows);
+  }, isMapWanted.value);
   const shown = useShown();
   // Before the objects are put on the map: it begins at the selected one.
   useEffect(() => map.current?.select(selectedId.value), [selectedId.value, state]);

@@ -3,7 +3,7 @@ import { activityOf } from '../state/activity.js';
 import { nowMs } from '../state/clock.js';
 import type { FleetObject } from '../state/fleet.js';
 import { motionOf } from '../state/motion.js';
-import { presenceOf } from './selection.js';
+import { presenceOf } from '../state/presence.js';
 
 /** Decoration: a text beside it says the same. */
 export function Mark({ object }: { object: FleetObject }) {

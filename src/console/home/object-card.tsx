@@ -23,11 +23,11 @@ import {
 import { toAddress } from '../state/location.js';
 import { findStop, MOTION_NAMES, stopOf } from '../state/motion.js';
 import { isPlaceField, type Place, placeOf } from '../state/places.js';
+import { presenceOf } from '../state/presence.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
 import { useShow } from './address.js';
 import { Mark } from './mark.js';
-import { presenceOf } from './selection.js';
 import { alarmText, hasSentence, Sentence } from './sentence.js';
 import { type Model, modelOf, oldTimeOf, type Shown, toShown } from './values.js';
 

@@ -21,6 +21,7 @@ import { ORDERS, type Order } from './order.js';
 import { counts, FILTERS, type Filter, filter, order, search, selectedId, visible } from './selection.js';
 import { alarmText, hasSentence, Sentence } from './sentence.js';
 import type { Shown } from './values.js';
+import { ViewSwitch } from './view-switch.js';
 
 const ROW_PX = 60;
 
@@ -63,7 +64,10 @@ export function ObjectList() {
 function ListHead() {
   return (
     <div class="side-head">
-      <Search />
+      <div class="side-first">
+        <Search />
+        <ViewSwitch />
+      </div>
       <Filters />
       <div class="side-tools">
         <ListFilters />

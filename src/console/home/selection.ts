@@ -5,8 +5,7 @@ import { type Activity, activityOf, isOnline } from '../state/activity.js';
 import { worstByObject } from '../state/alarms.js';
 import { keyOf, labelsOf, ordered } from '../state/by-name.js';
 import { nowMs } from '../state/clock.js';
-import { type FleetObject, objectRevision, objects } from '../state/fleet.js';
-import { isLost } from '../state/live.js';
+import { objectRevision, objects } from '../state/fleet.js';
 import { groupsBelow, namedOf } from '../state/references.js';
 import { ORDERS, type Order, toOrder } from './order.js';
 
@@ -55,21 +54,13 @@ const found = computed(() => {
   return inScope.value.filter((_, index) => all[index]?.includes(wanted));
 });
 
-/** How an object is shown. Whether one is online is not known without a connection. */
-export type Presence = 'online' | 'unknown' | 'offline';
-
-export function presenceOf(object: FleetObject): Presence {
-  if (!isOnline(object)) return 'offline';
-  return isLost.value ? 'unknown' : 'online';
-}
-
 /** To go through more objects than this takes too long to do it each second. */
 const MANY = 10_000;
 const MANY_MS = 5_000;
 const FEW_MS = 1_000;
 
 /** The time of the last count: what objects do changes with their packets, and with the time that passes without one. */
-const countedMs = computed(() => {
+export const countedMs = computed(() => {
   const everyMs = objects.size > MANY ? MANY_MS : FEW_MS;
   return Math.floor(nowMs.value / everyMs) * everyMs;
 });

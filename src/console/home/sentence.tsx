@@ -7,9 +7,9 @@ import { nowMs } from '../state/clock.js';
 import type { FleetObject } from '../state/fleet.js';
 import { isLost } from '../state/live.js';
 import { type Motion, motionOf, stopOf } from '../state/motion.js';
+import { presenceOf } from '../state/presence.js';
 import { formatAge, formatClock, formatDay, formatNumber, t } from '../text/language.js';
 import { formatSpan } from '../text/spans.js';
-import { presenceOf } from './selection.js';
 import { modelOf, toShown } from './values.js';
 
 const MINUTE_MS = 60_000;

@@ -2,7 +2,7 @@
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { fold } from '../../core/fold.js';
-import { copyText } from '../parts/copy-text.js';
+import { copyText } from '../parts/copy.js';
 import { Icon } from '../parts/icon.js';
 import { Empty, NotPermitted, notify } from '../parts/notices.js';
 import { SearchField } from '../parts/search-field.js';

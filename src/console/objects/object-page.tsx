@@ -1,6 +1,5 @@
 /** Everything about one object, in tabs. */
 
-import { presenceOf } from '../home/selection.js';
 import { Age } from '../parts/age.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
@@ -13,6 +12,7 @@ import { labelsOf } from '../state/by-name.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, loadObject, objectRevision, objects, stateRevision } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
+import { presenceOf } from '../state/presence.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
 import { TAB_PARTS, TABS, type Tab, toTab } from './object-tabs.js';

@@ -14,7 +14,16 @@ interface VirtualListProps {
 
 const SPARE_ROWS = 4;
 
-export function VirtualList({ count, rowPx, label, renderRow, shown = -1 }: VirtualListProps) {
+interface VirtualRows {
+  readonly count: number;
+  readonly rowPx: number;
+  readonly shown: number;
+  /** What stays above the rows when they are scrolled. */
+  readonly headPx?: number;
+}
+
+/** Which rows of an element that scrolls are in view. */
+export function useVirtualRows({ count, rowPx, shown, headPx = 0 }: VirtualRows) {
   const element = useRef<HTMLDivElement>(null);
   const top = useSignal(0);
   const height = useSignal(800);
@@ -31,23 +40,24 @@ export function VirtualList({ count, rowPx, label, renderRow, shown = -1 }: Virt
     const list = element.current;
     if (list === null || shown < 0) return;
     const begin = shown * rowPx;
-    const end = (shown + 1) * rowPx;
+    const end = (shown + 1) * rowPx + headPx;
     if (begin < list.scrollTop) list.scrollTop = begin;
     else if (end > list.scrollTop + list.clientHeight) list.scrollTop = end - list.clientHeight;
   }, [shown]);
   const first = Math.max(0, Math.floor(top.value / rowPx) - SPARE_ROWS);
-  const last = Math.min(count, Math.ceil((top.value + height.value) / rowPx) + SPARE_ROWS);
-  const rows = Array.from({ length: Math.max(0, last - first) }, (_, index) => renderRow(first + index));
+  const last = Math.max(first, Math.min(count, Math.ceil((top.value + height.value) / rowPx) + SPARE_ROWS));
+  const onScroll = (event: { readonly currentTarget: HTMLElement }): void => {
+    top.value = event.currentTarget.scrollTop;
+  };
+  return { element, first, last, onScroll };
+}
+
+export function VirtualList({ count, rowPx, label, renderRow, shown = -1 }: VirtualListProps) {
+  const { element, first, last, onScroll } = useVirtualRows({ count, rowPx, shown });
   return (
-    <div
-      ref={element}
-      class="virtual-list"
-      onScroll={(event) => {
-        top.value = event.currentTarget.scrollTop;
-      }}
-    >
+    <div ref={element} class="virtual-list" onScroll={onScroll}>
       <ul aria-label={label} style={{ height: `${count * rowPx}px`, paddingTop: `${first * rowPx}px` }}>
-        {rows}
+        {Array.from({ length: last - first }, (_, index) => renderRow(first + index))}
       </ul>
     </div>
   );

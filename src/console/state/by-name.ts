@@ -13,12 +13,17 @@ export function keyOf(object: FleetObject): { sort: string; search: string } {
   if (known !== undefined) return known;
   const name = fold(object.name);
   const key = {
-    sort: name.replace(/\d+/g, (digits) => digits.padStart(10, '0')),
+    sort: toSortKey(name),
     search: `${name}\n${fold(object.id)}`,
   };
   keys.set(object, key);
   return key;
 }
+
+const toSortKey = (folded: string): string => folded.replace(/\d+/g, (digits) => digits.padStart(10, '0'));
+
+/** The same of any text. */
+export const sortKeyOf = (text: string): string => toSortKey(fold(text));
 
 /** All objects, by name. */
 export const ordered = computed(() => {

@@ -31,4 +31,8 @@ export const ENGLISH_HOME = {
   'sentence.movingTo': 'Moving {speed} {direction}',
   'sentence.standingAtLeast': 'Standing for at least {span}',
   'sentence.standingFor': 'Standing for {span}',
+  'view.label': 'View',
+  'view.map': 'Map',
+  'view.table': 'Table',
+  'view.tiles': 'Tiles',
 } as const;

@@ -11,6 +11,7 @@ import type { ENGLISH_PALETTE } from './english-palette.js';
 import type { ENGLISH_REPORTS } from './english-reports.js';
 import type { ENGLISH_RULES } from './english-rules.js';
 import type { ENGLISH_SETTINGS } from './english-settings.js';
+import type { ENGLISH_VIEWS } from './english-views.js';
 
 export const ENGLISH = {
   'account.channels': 'Notifications',
@@ -141,6 +142,7 @@ export type HistoryCatalogue = Readonly<Record<keyof typeof ENGLISH_HISTORY, str
 export type RuleCatalogue = Readonly<Record<keyof typeof ENGLISH_RULES, string>>;
 export type ChannelCatalogue = Readonly<Record<keyof typeof ENGLISH_CHANNELS, string>>;
 export type PaletteCatalogue = Readonly<Record<keyof typeof ENGLISH_PALETTE, string>>;
+export type ViewsCatalogue = Readonly<Record<keyof typeof ENGLISH_VIEWS, string>>;
 export type LinkCatalogue = Readonly<Record<keyof typeof ENGLISH_LINKS, string>>;
 export type Texts = Catalogue &
   ChannelCatalogue &
@@ -154,5 +156,6 @@ export type Texts = Catalogue &
   HistoryCatalogue &
   AlarmCatalogue &
   RuleCatalogue &
+  ViewsCatalogue &
   LinkCatalogue;
 export type TextKey = keyof Texts;

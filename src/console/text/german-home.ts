@@ -33,4 +33,8 @@ export const GERMAN_HOME: HomeCatalogue = {
   'sentence.movingTo': 'Fährt {speed} {direction}',
   'sentence.standingAtLeast': 'Steht seit mindestens {span}',
   'sentence.standingFor': 'Steht seit {span}',
+  'view.label': 'Ansicht',
+  'view.map': 'Karte',
+  'view.table': 'Tabelle',
+  'view.tiles': 'Kacheln',
 };

@@ -63,6 +63,11 @@ const MORE = {
     en: async () => (await import('./english-palette.js')).ENGLISH_PALETTE,
     de: async () => (await import('./german-palette.js')).GERMAN_PALETTE,
   },
+  /** Of tiles. */
+  views: {
+    en: async () => (await import('./english-views.js')).ENGLISH_VIEWS,
+    de: async () => (await import('./german-views.js')).GERMAN_VIEWS,
+  },
   /** Of share links. */
   links: {
     en: async () => (await import('./english-links.js')).ENGLISH_LINKS,

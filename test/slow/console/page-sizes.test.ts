@@ -19,6 +19,8 @@ const CHART_PAGE_BYTES = 74_000;
 /** The editor of rules, which only those load who write one. */
 const RULE_EDITOR_BYTES = 7_000;
 const MAP_BYTES = 460_000;
+/** Tiles, of objects without a position. */
+const TILES_BYTES = 3_500;
 /** The search for last positions, which is loaded because objects of this test have none; and what calls it. */
 const SEARCH_BYTES = 2_500;
 /** The question which map is shown, until an administrator has answered it. */
@@ -53,11 +55,19 @@ test.each(['en', 'de'])('keeps the scripts of every page without a map within th
   expect(sizes.filter(([path, bytes]) => bytes > budgetOf(path))).toEqual([]);
 });
 
+test('keeps the scripts of the first page of sensors, which is tiles, within the budgets of a page and tiles', async () => {
+  const page = await browser.openAs('/');
+  await page.locator('.tile').first().waitFor();
+  await page.waitForLoadState('networkidle');
+  expect(gzipBytesOf(await scriptsOf(page))).toBeLessThanOrEqual(FIRST_PAGE_BYTES + TILES_BYTES + SEARCH_BYTES);
+});
+
 test('keeps the scripts of the first page within the budgets of a page and the map', async () => {
   const page = await browser.openAs('/');
   const sizeWith = async (map: object | null): Promise<number> => {
     await service.admin('PATCH', 'settings', { map });
-    await page.goto(service.url);
+    // The objects of this test have no position: they would be tiles.
+    await page.goto(`${service.url}/?view=map`);
     await page.locator('.map[data-drawn]').waitFor();
     if (map === null) await page.locator('.map-question').waitFor();
     return gzipBytesOf(await scriptsOf(page));

@@ -15,6 +15,7 @@ import { ENGLISH_PALETTE } from '../../../src/console/text/english-palette.js';
 import { ENGLISH_REPORTS } from '../../../src/console/text/english-reports.js';
 import { ENGLISH_RULES } from '../../../src/console/text/english-rules.js';
 import { ENGLISH_SETTINGS } from '../../../src/console/text/english-settings.js';
+import { ENGLISH_VIEWS } from '../../../src/console/text/english-views.js';
 
 const FOLDER = 'src/console';
 const ROUTES = join(FOLDER, 'shell/routes.ts');
@@ -31,6 +32,7 @@ const MORE: Readonly<Record<string, object>> = {
   reports: ENGLISH_REPORTS,
   rules: ENGLISH_RULES,
   settings: ENGLISH_SETTINGS,
+  views: ENGLISH_VIEWS,
 };
 const ALL = new Set([ENGLISH, ...Object.values(MORE)].flatMap(Object.keys));
 

@@ -1,0 +1,21 @@
+/** The texts of tiles in English. */
+export const ENGLISH_VIEWS = {
+  'columns.choose': 'Values',
+  'columns.find': 'Find a value',
+  'columns.more': '{count} more: search to find them',
+  'columns.none': 'No values yet',
+  'columns.usual': 'Usual values',
+  'tiles.without': 'Without a position',
+  'table.alarm': 'Alarm',
+  'table.columns': 'Columns',
+  'table.csv': 'CSV',
+  'table.group': 'Group',
+  'table.id': 'Id',
+  'table.labels': 'Labels',
+  'table.model': 'Model',
+  'table.name': 'Name',
+  'table.seen': 'Last seen',
+  'table.state': 'State',
+  'table.status': 'Status',
+  'tiles.all': 'Show all {count}',
+} as const;
