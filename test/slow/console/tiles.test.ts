@@ -110,7 +110,7 @@ describe('with some positions', () => {
     const page = await browser.openAs('/?search=r');
     const strip = page.locator('.strip');
     await strip.getByText('Room 7').waitFor();
-    expect(await page.locator('.stage .map').count()).toBe(1);
+    await page.locator('.stage .map').waitFor({ state: 'attached' });
     expect(await strip.locator('.tile', { hasText: 'Van' }).count()).toBe(0);
     await strip.locator('summary').click();
     await strip.locator('.tile').first().waitFor({ state: 'hidden' });
