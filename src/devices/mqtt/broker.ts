@@ -139,6 +139,9 @@ function dispatch(deps: BrokerDeps, connection: Connection, packet: Packet): voi
       peer.write(PINGRESP);
       break;
     case 'disconnect':
+      // Section 3.14.2.2.2: then it is no valid DISCONNECT.
+      if (packet.properties?.sessionExpiryInterval && !connection.session.isKept)
+        throw new ProtocolError('a session expiry interval in DISCONNECT only');
       // [MQTT-3.14.4-3]; with this reason, MQTT 5 publishes the will (section 3.14.2.1).
       if (packet.reasonCode !== REASON.disconnectWithWill) connection.will = null;
       peer.finish();
