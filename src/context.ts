@@ -10,10 +10,11 @@ import { createIdentity, type Identity } from './accounts/identity.js';
 import { createPasswords, generatePassword, type Passwords } from './accounts/passwords.js';
 import { findKey } from './accounts/seed.js';
 import { type Caches, createCaches } from './caches.js';
-import { noteReceipt } from './commands/network-store.js';
+import { noteReceipt, returnFromAnswer, takeForAnswer } from './commands/network-store.js';
 import { type CommandWaiters, createCommandWaiters } from './commands/waiters.js';
 import type { Config } from './config.js';
 import type { Change } from './core/change.js';
+import { LIMITS } from './core/limits.js';
 import { createDigest } from './devices/dedup-id.js';
 import { createGateway, type Gateway } from './devices/gateway.js';
 import type { MqttAddress } from './devices/mqtt/listener.js';
@@ -265,6 +266,11 @@ async function createDeviceServices(deps: DeviceServiceDeps): Promise<DeviceServ
     reportRefused: createRefusedReporter({ audit, now }),
     noteCommandAddress: deps.noteCommandAddress,
     noteReceipt: (passedOn, receipt) => noteReceipt(database, passedOn, receipt, now()),
+    takeCommands: (to) => takeForAnswer(database, to, LIMITS.sourceCommandsPerAnswer, now()),
+    returnCommands: (ids) =>
+      void returnFromAnswer(database, ids).catch((error) =>
+        sourceLog.warn({ err: error, commands: ids }, 'failed to return commands whose answer did not go out'),
+      ),
     noteUse: createUseNotes(database, 'sources', now),
     onRefused: ops.metrics.messageRefused,
     now,

@@ -28,6 +28,39 @@ export async function claimForSource(
   return changeCommand(database, filter, { $set: { _bySource: sourceId } }, WAITING_INDEX);
 }
 
+/**
+ * Takes the commands that wait for an object, in their order, and at most so many: they go out with an answer of this source. Each is `sent`
+ * from then on, so that it goes out once.
+ */
+export async function takeForAnswer(
+  database: Database,
+  { objectId, sourceId }: PassedOn,
+  most: number,
+  nowMs: number,
+): Promise<StoredCommand[]> {
+  const filter = {
+    object: new ObjectId(objectId),
+    status: 'queued',
+    _bySource: { $exists: false },
+    expires: { $gt: nowMs },
+  };
+  const update = { $set: { status: 'sent', 'times.sent': nowMs, network: 'sent', _bySource: sourceId } };
+  const taken: StoredCommand[] = [];
+  while (taken.length < most) {
+    const command = await changeCommand(database, filter, update, WAITING_INDEX);
+    if (command === null) break;
+    taken.push(command);
+  }
+  return taken;
+}
+
+/** The answer did not go out: its commands wait again, unless they ended meanwhile. */
+export async function returnFromAnswer(database: Database, ids: readonly string[]): Promise<void> {
+  const filter = { _id: { $in: ids.map((id) => new ObjectId(id)) }, status: 'sent' };
+  const update = { $set: { status: 'queued' }, $unset: { _bySource: '', network: '' } };
+  await mapDriverErrors(() => collectionOf(database, COMMANDS).updateMany(filter, update));
+}
+
 /** The source has not passed on what it claimed: connections of the device may take it. */
 export async function releaseFromSource(database: Database, objectId: string): Promise<void> {
   const filter = { object: new ObjectId(objectId), status: 'queued', _bySource: { $exists: true } };

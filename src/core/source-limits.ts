@@ -21,6 +21,8 @@ export const SOURCE_LIMITS = {
   downlinkRetryMaxMs: 10 * MINUTE_MS,
   downlinkCheckMs: SECOND_MS,
   downlinkBatch: 1_000,
+  // Commands that go out with one answer of a source.
+  sourceCommandsPerAnswer: 20,
   // How long an event of a network waits for the command that it names, while one is being passed on.
   downlinkReceiptWaitMs: 2 * SECOND_MS,
   // Objects that one source creates within an hour, and unknown devices of one source that the audit names within an hour.

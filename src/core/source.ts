@@ -20,6 +20,8 @@ export interface SourceMap {
   readonly objectTag: string;
   /** Of the kind `chirpstack`: whether events that are no measurements become packets. */
   readonly takesEvents: boolean;
+  /** Of the kind `owntracks`: whether answers contain the commands for the device. */
+  readonly givesCommands: boolean;
 }
 
 /** By unit: what makes km/h, m, °C and ms of it. */
@@ -44,6 +46,7 @@ const MAPPED = 'expected a path such as $.dev.id or $.t[0].v, or {path, unit} or
 const KNOWN: Readonly<Partial<Record<SourceKindName, readonly string[]>>> = {
   telegraf: ['object'],
   chirpstack: ['events'],
+  owntracks: ['commands'],
 };
 
 /** Checks what the fields of a source mean together. Throws a 400 that names the field. */
@@ -62,7 +65,7 @@ export function parseSourceMap(kind: SourceKindName, map: Json | undefined): Sou
   const given = map ?? {};
   if (!isObject(given)) throw badRequest('map: expected an object');
   const entries = Object.entries(given).filter(([, value]) => value !== null);
-  const { object: objectTag = 'host', events = false } = given;
+  const { object: objectTag = 'host', events = false, commands = false } = given;
   const known = KNOWN[kind] ?? [];
   const unknown = kind === 'json' ? undefined : entries.find(([name]) => !known.includes(name))?.[0];
   if (unknown !== undefined) {
@@ -72,11 +75,13 @@ export function parseSourceMap(kind: SourceKindName, map: Json | undefined): Sou
   if (entries.length > LIMITS.sourceMapFields) throw badRequest(`map: more than ${LIMITS.sourceMapFields} fields`);
   if (kind === 'telegraf' && typeof objectTag !== 'string') throw badRequest('map.object: expected the name of a tag');
   if (typeof events !== 'boolean' && kind === 'chirpstack') throw badRequest('map.events: expected true or false');
+  if (typeof commands !== 'boolean' && kind === 'owntracks') throw badRequest('map.commands: expected true or false');
   const mapped = kind === 'json' ? entries : [];
   return {
     fields: new Map(mapped.map(([name, value]) => [name, parseMapped(`map.${name}`, value)])),
     objectTag: String(objectTag ?? 'host'),
     takesEvents: events === true,
+    givesCommands: commands === true && kind === 'owntracks',
   };
 }
 

@@ -1,5 +1,6 @@
 /** The entrance of sources: stores what a request contains, each sample at the object of its device, and says what could not be. */
 import { stringify } from 'node:querystring';
+import type { StoredCommand } from '../../commands/command-store.js';
 import type { PassedOn, Receipt } from '../../commands/network-store.js';
 import { ApiError, badRequest, notFound, toApiError } from '../../core/errors.js';
 import type { Json, JsonObject } from '../../core/json.js';
@@ -36,6 +37,7 @@ import {
   type SourceRequest,
 } from './kind.js';
 import { explainKind, KINDS } from './kinds.js';
+import { toOwnTracksAnswer } from './owntracks.js';
 import type { RefusedPayloads } from './refused-payloads.js';
 import type { SourceRecord } from './source-store.js';
 import type { Targets } from './targets.js';
@@ -55,6 +57,10 @@ export interface EntranceDeps {
   readonly noteCommandAddress: (source: SourceRecord, objectId: string, address: string) => void;
   /** Stores what a system says of a command that it has taken. */
   readonly noteReceipt: (passedOn: PassedOn, receipt: Receipt) => Promise<void>;
+  /** Takes the commands that go out with the answer to a device. */
+  readonly takeCommands: (to: PassedOn) => Promise<StoredCommand[]>;
+  /** Returns commands whose answer did not go out. */
+  readonly returnCommands: (ids: readonly string[]) => void;
   /** Called when packets of a source were stored. */
   readonly noteUse: (sourceId: string) => void;
   /** Counts each sample that is not stored. */
@@ -68,6 +74,8 @@ export interface Outcome {
   readonly refused: readonly Refusal[];
   /** Null for the usual answer. */
   readonly answer: Answer | null;
+  /** To be called if the answer does not go out: the commands in it wait again. Null without commands. */
+  readonly returnCommands: (() => void) | null;
 }
 
 /** A refused sample, with the device that it names. */
@@ -96,8 +104,25 @@ export const createReceive =
     if (source.commandUrl !== null) noteAddresses(deps, source, found);
     const error = count === 0 ? explainAll(refused, { isSingle: items.length === 1, resends }) : null;
     if (error !== null) throw error;
-    return { count, refused: toRefusals(refused), answer };
+    const commands = source.map.givesCommands ? await takeCommands(deps, source, found) : [];
+    if (commands.length === 0) return { count, refused: toRefusals(refused), answer, returnCommands: null };
+    return {
+      count,
+      refused: toRefusals(refused),
+      answer: toOwnTracksAnswer(commands),
+      returnCommands: () => deps.returnCommands(commands.map(({ _id }) => _id)),
+    };
   };
+
+/** Of the devices that the request comes from: OwnTracks sends what is of one device. */
+async function takeCommands(
+  deps: EntranceDeps,
+  { _id: sourceId }: SourceRecord,
+  found: readonly Found[],
+): Promise<StoredCommand[]> {
+  const taken = await Promise.all(found.map(({ target: { objectId } }) => deps.takeCommands({ objectId, sourceId })));
+  return taken.flat();
+}
 
 async function takeReceipt(deps: EntranceDeps, source: SourceRecord, receipt: DeviceReceipt): Promise<void> {
   const target = await deps.targets.find(source, receipt.devices);

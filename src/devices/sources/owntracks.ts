@@ -5,6 +5,7 @@
 import { badRequest } from '../../core/errors.js';
 import { isObject, type Json, type JsonObject } from '../../core/json.js';
 import {
+  type Answer,
   type Item,
   identifiers,
   JSON_TYPE,
@@ -55,6 +56,14 @@ export const toOwnTracksCommand = (action: string, params: JsonObject): JsonObje
   ...params,
   _type: 'cmd',
   action,
+});
+
+/** What the app gets besides that its payload is stored. */
+export const toOwnTracksAnswer = (
+  commands: readonly { readonly command: string; readonly params: JsonObject }[],
+): Answer => ({
+  type: JSON_TYPE,
+  body: JSON.stringify(commands.map(({ command, params }) => toOwnTracksCommand(command, params))),
 });
 
 function toPosition(body: JsonObject): JsonObject {

@@ -94,7 +94,8 @@ const receive =
       nowMs: now(),
     };
     const origin = { address: req.ip ?? 'unknown', requestId: res.locals.requestId as string, method: req.method };
-    const { count, refused, answer } = await receiveFromSource(source, request, origin);
+    const { count, refused, answer, returnCommands } = await receiveFromSource(source, request, origin);
+    if (returnCommands !== null) res.once('close', () => res.writableFinished || returnCommands());
     if (answer !== null) sendJson(res, answer.body, 200, answer.type);
     else sendJson(res, JSON.stringify({ success: true, count, ...(refused.length > 0 && { refused }) }));
   };

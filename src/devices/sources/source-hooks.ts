@@ -2,7 +2,7 @@
 import { type Caller, scopeOf } from '../../core/access.js';
 import { DEFAULT_MODEL_ID } from '../../core/builtin.js';
 import { badRequest } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
+import { isObject, type JsonObject } from '../../core/json.js';
 import { checkSource } from '../../core/source.js';
 import { builtInStore } from '../../core/stores.js';
 import { assertCanGrant, getReferencedId, type HookDeps, type StoreHooks, toNewEntity } from '../../entities/hooks.js';
@@ -11,15 +11,21 @@ import { createEntity } from '../../entities/write.js';
 import { forgetPayloads } from './refused-payloads.js';
 import { createKey, hashKey } from './source-store.js';
 
-/** What a key permits: packets of all objects of the group and, with `register`, new objects there. */
-export function assertCanSend(caller: Caller, { register }: JsonObject): void {
-  assertCanGrant(caller, ['POST /objects/*/packets', ...(register === true ? ['POST /objects'] : [])]);
+const COMMANDING = ['GET /objects/*/commands', 'POST /objects/*/commands/*'];
+
+/** Whether the answers to whoever has the key contain commands. */
+const givesCommands = ({ map }: JsonObject): boolean => isObject(map) && map.commands === true;
+
+/** What a key permits: packets of all objects of the group, with `register` new objects there, and commands if answers contain them. */
+export function assertCanSend(caller: Caller, source: JsonObject): void {
+  const { register } = source;
+  const registering = register === true ? ['POST /objects'] : [];
+  assertCanGrant(caller, ['POST /objects/*/packets', ...registering, ...(givesCommands(source) ? COMMANDING : [])]);
 }
 
-/** Commands of all objects of the group go to this address, with their parameters, and count as sent. */
-function assertCanCommand(caller: Caller, { commandUrl }: JsonObject): void {
-  if (typeof commandUrl !== 'string') return;
-  assertCanGrant(caller, ['GET /objects/*/commands', 'POST /objects/*/commands/*']);
+/** Commands of all objects of the group go to this address, or out with answers, with their parameters, and count as sent. */
+function assertCanCommand(caller: Caller, source: JsonObject): void {
+  if (typeof source.commandUrl === 'string' || givesCommands(source)) assertCanGrant(caller, COMMANDING);
 }
 
 /**

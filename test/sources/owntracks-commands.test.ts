@@ -1,0 +1,119 @@
+/** Commands that phones with OwnTracks get in the answers to what they send. */
+import { describe, expect, test } from '@jest/globals';
+import { returnFromAnswer, takeForAnswer } from '../../src/commands/network-store.js';
+import { LIMITS } from '../../src/core/limits.js';
+import { connectDatabase } from '../../src/platform/mongo/schema/connect.js';
+import { expectRefusal } from '../support/answers.js';
+import { createPerson } from '../support/callers.js';
+import { testUri, useService } from '../support/fixture.js';
+import { useSources } from '../support/sources.js';
+
+const service = useService({ env: { LOG_LEVEL: 'warn' } });
+const { createSource, createObject, newName, send } = useSources(service);
+
+const CONFIGURATION = { _type: 'configuration', monitoring: 2 };
+
+async function command(object: { _id: string }, name: string, params: object = {}): Promise<string> {
+  const { headers } = await service.admin('POST', `objects/${object._id}/commands/${name}`, params);
+  return (headers.location as string).split('/').at(-1) as string;
+}
+
+const read = async (id: string) => (await service.admin('GET', `commands/${id}`)).body;
+
+let second = 0;
+const locationOf = ({ id }: { id: string }) => ({
+  _type: 'location',
+  lat: 52.5,
+  lon: 13.4,
+  tst: 1_795_500_000 + ++second,
+  topic: `owntracks/jane/${id}`,
+});
+
+describe('a phone behind a source with commands', () => {
+  test('gets those that wait, in their order, once, in the form of OwnTracks', async () => {
+    const source = await createSource({ kind: 'owntracks', map: { commands: true } });
+    const object = await createObject();
+    const ids = [
+      await command(object, 'setConfiguration', { configuration: CONFIGURATION }),
+      await command(object, 'reportLocation'),
+    ];
+    expect((await send(source, { _type: 'card', tid: object.id })).text).toBe('[]');
+    const answer = await send(source, locationOf(object));
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      [
+        { _type: 'cmd', action: 'setConfiguration', configuration: CONFIGURATION },
+        { _type: 'cmd', action: 'reportLocation' },
+      ],
+    ]);
+    expect((await send(source, locationOf(object))).text).toBe('[]');
+    for (const id of ids) {
+      const { status, network, times } = await read(id);
+      expect({ status, network, times }).toEqual({
+        status: 'sent',
+        network: 'sent',
+        times: { queued: expect.any(Number), sent: expect.any(Number) },
+      });
+    }
+  });
+
+  test('gets the others with its next answer, if there are many', async () => {
+    const source = await createSource({ kind: 'owntracks', map: { commands: true } });
+    const object = await createObject();
+    for (let at = 0; at <= LIMITS.sourceCommandsPerAnswer; at++) await command(object, `command-${at}`);
+    const counts: number[] = [];
+    for (let sent = 0; sent < 3; sent++) counts.push((await send(source, locationOf(object))).body.length);
+    expect(counts).toEqual([LIMITS.sourceCommandsPerAnswer, 1, 0]);
+  });
+
+  test('gets them also where its payload cannot be stored', async () => {
+    const source = await createSource({ kind: 'owntracks', map: { commands: true } });
+    const object = await createObject();
+    await command(object, 'reportLocation');
+    const unstorable = { ...locationOf(object), tst: 'soon' };
+    expect((await send(source, unstorable)).body).toEqual([{ _type: 'cmd', action: 'reportLocation' }]);
+  });
+});
+
+test('keeps commands queued where the source does not give them', async () => {
+  const source = await createSource({ kind: 'owntracks' });
+  const object = await createObject();
+  const id = await command(object, 'reportLocation');
+  expect((await send(source, locationOf(object))).text).toBe('[]');
+  expect(await read(id)).toMatchObject({ status: 'queued' });
+});
+
+test('lets commands wait again whose answer did not go out, unless they ended', async () => {
+  const source = await createSource({ kind: 'owntracks', map: { commands: true } });
+  const object = await createObject();
+  const [first, ended] = [await command(object, 'a'), await command(object, 'b')] as const;
+  const database = await connectDatabase(testUri(service.client.db().databaseName));
+  const taken = await takeForAnswer(database, { objectId: object._id, sourceId: source._id }, 20, Date.now());
+  expect(taken.map(({ _id }) => _id)).toEqual([first, ended]);
+  const outcome = await service.admin('POST', `objects/${object._id}/commands/${ended}/result`, { status: 'done' });
+  expect(outcome.status).toBe(200);
+  await returnFromAnswer(database, [first, ended]);
+  await database.client.close();
+  expect(await read(first)).toMatchObject({ status: 'queued' });
+  expect((await read(ended)).status).not.toBe('queued');
+  expect((await send(source, locationOf(object))).body).toEqual([{ _type: 'cmd', action: 'a' }]);
+});
+
+test('is set, and its key renewed, only by those who may read and send commands of every object', async () => {
+  const credentials = ['* /sources/*', 'GET /*', 'POST /objects/*/packets'];
+  const { body: role } = await service.admin('POST', 'roles', { name: newName(), credentials });
+  const { call } = await createPerson(service, { role: role._id });
+  const fields = { id: newName(), name: 'x', kind: 'owntracks', map: { commands: true } };
+  expectRefusal(await call('POST', 'sources', fields), 403);
+  const plain = await createSource({ kind: 'owntracks' }, call);
+  expectRefusal(await call('PATCH', `sources/${plain._id}`, { map: { commands: true } }), 403);
+  const given = await createSource({ kind: 'owntracks', map: { commands: true } });
+  expectRefusal(await call('POST', `sources/${given._id}/key`), 403);
+});
+
+test.each([
+  ['osmand', { commands: true }, 'map.commands: the kind osmand has no map'],
+  ['owntracks', { commands: 'yes' }, 'map.commands: expected true or false'],
+])('is refused of %s as %j', async (kind, map, why) => {
+  expectRefusal(await service.admin('POST', 'sources', { id: newName(), name: 'x', kind, map }), 400, why);
+});
