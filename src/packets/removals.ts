@@ -13,6 +13,7 @@ import { acquireLease } from '../platform/mongo/driver/lease.js';
 import type { PacketQuery } from './store/query.js';
 import { countPackets, findStampRange, type StampRange } from './store/reader.js';
 import { removePacketsOf } from './store/removal.js';
+import { REMOVALS } from './store/waiting-removals.js';
 
 /** The packets of an object between two times, both included, that arrived until `stampUs`, or are in `ahead`. */
 export interface PacketInterval {
@@ -113,7 +114,7 @@ export function startRemovals(options: RemovalOptions): Removals {
   };
 }
 
-const requestsIn = ({ db }: Database) => db.collection<Stored>('removals');
+const requestsIn = ({ db }: Database) => db.collection<Stored>(REMOVALS);
 
 async function store(database: Database, { objectId, ...removal }: Removal): Promise<void> {
   const requests = requestsIn(database);

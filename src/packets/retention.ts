@@ -4,6 +4,7 @@
  * the packet of its state are kept whatever their age.
  */
 
+import type { Binary } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import { DAY_MS } from '../core/units.js';
 import { clock } from '../platform/clock.js';
@@ -11,7 +12,7 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
 import { findKept } from './latest.js';
-import { type OldestPacket, readOldest, removePacketsOf } from './store/removal.js';
+import { type OldestBucket, readOldest, readOldestBuckets, removePacketsOf } from './store/removal.js';
 
 export interface SweeperOptions {
   readonly database: Database;
@@ -70,13 +71,15 @@ export function createSweeper({ database, retentionDays, now }: Omit<SweeperOpti
       const swept = { expired: 0, orphaned: 0 };
       const missingNow = new Map<string, number>();
       const daysOf = await findRetentions(database);
-      for await (const oldest of readOldest(database)) {
+      for await (const oldest of oldestOf(database)) {
         if (signal.aborted) break;
         const models = await modelsOf(database, oldest);
-        const old = oldest.flatMap((packet): Old[] => {
-          const days = daysOf.get(models.get(String(packet._id)) ?? '') ?? retentionDays ?? 0;
+        const old = oldest.flatMap((one): Old[] => {
+          const days = daysOf.get(models.get(String(one._id)) ?? '') ?? retentionDays ?? 0;
           const beforeMs = now() - days * DAY_MS;
-          return models.has(String(packet._id)) && days > 0 && packet.time < beforeMs ? [{ ...packet, beforeMs }] : [];
+          const cutsBeforeMs = beforeMs - days * DAY_MS * LATE_SHARE;
+          const isOld = one.time < beforeMs && (one.lastTime < beforeMs || one.time < cutsBeforeMs);
+          return models.has(String(one._id)) && days > 0 && isOld ? [{ ...one, beforeMs, cutsBeforeMs }] : [];
         });
         swept.expired += await removeOld(database, old, signal);
         const gone = oldest.map(({ _id }) => String(_id)).filter((id) => !models.has(id));
@@ -92,8 +95,23 @@ export function createSweeper({ database, retentionDays, now }: Omit<SweeperOpti
   };
 }
 
-interface Old extends OldestPacket {
+/** By which share of their retention time packets may be kept longer in a bucket that has younger ones, too. */
+const LATE_SHARE = 1 / 10;
+
+/** The oldest row of an object, or its oldest bucket. */
+interface Oldest extends OldestBucket {
+  /** That of a row. */
+  readonly key: Binary | null;
+}
+
+async function* oldestOf(database: Database): AsyncGenerator<Oldest[]> {
+  for await (const rows of readOldest(database)) yield rows.map((row) => ({ ...row, lastTime: row.time }));
+  for await (const buckets of readOldestBuckets(database)) yield buckets.map((one) => ({ ...one, key: null }));
+}
+
+interface Old extends Oldest {
   readonly beforeMs: number;
+  readonly cutsBeforeMs: number;
 }
 
 /** The retention times of models that define one, in days; 0 keeps packets forever. */
@@ -104,7 +122,7 @@ async function findRetentions({ db }: Database): Promise<Map<string, number>> {
 }
 
 /** The models of the existing objects. */
-async function modelsOf({ db }: Database, packets: readonly OldestPacket[]): Promise<Map<string, string>> {
+async function modelsOf({ db }: Database, packets: readonly Oldest[]): Promise<Map<string, string>> {
   const these = { _id: { $in: packets.map(({ _id }) => _id) } };
   const options = {
     projection: { model: 1 },
@@ -121,12 +139,12 @@ async function removeOld(database: Database, old: readonly Old[], signal: AbortS
     old.map(({ _id }) => String(_id)),
   );
   let removed = 0;
-  for (const { _id, key: oldest, beforeMs } of old) {
+  for (const { _id, key: oldest, beforeMs, cutsBeforeMs } of old) {
     const keys = kept.get(String(_id)) ?? [];
     // Only the packets to keep are left.
-    if (keys.every((key) => key.toString('hex') === oldest.toString('hex'))) continue;
+    if (oldest !== null && keys.every((key) => key.toString('hex') === oldest.toString('hex'))) continue;
     const which = { time: { below: beforeMs }, exceptKeys: keys };
-    removed += await removePacketsOf(database, { objectId: String(_id), which, signal });
+    removed += await removePacketsOf(database, { objectId: String(_id), which, signal, cutsBeforeMs });
   }
   return removed;
 }

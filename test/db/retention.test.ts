@@ -6,6 +6,7 @@ import { createSweeper } from '../../src/packets/retention.js';
 import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { expectRefusal } from '../support/answers.js';
 import { startTestService, testUri, useService } from '../support/fixture.js';
+import { packHistory, readHistory } from '../support/packed.js';
 import { until } from '../support/until.js';
 
 const DAY_MS = 86_400_000;
@@ -114,6 +115,72 @@ describe('retention by age', () => {
 
   test.each([-1, 1.5, '7', LIMITS.retentionDays + 1])('refuses retentionDays %p', async (retentionDays) => {
     expectRefusal(await service.admin('POST', 'models', { name: 'm', retentionDays }), 400, 'retentionDays');
+  });
+});
+
+describe('retention of packed packets', () => {
+  const buckets = (object: string) =>
+    service.client
+      .db()
+      .collection('packedPackets')
+      .countDocuments({ _oid: new ObjectId(object) });
+  const allAgesOf = async (object: string): Promise<number[]> =>
+    (await readHistory(databaseOf(service.client), object)).map(({ days }) => days);
+  /** Of so many days ago, in buckets of five but for the last one. */
+  async function sendPacked(object: string, ages: readonly number[]): Promise<void> {
+    await send(object, ages);
+    await packHistory(databaseOf(service.client), object, { bucketPackets: 5 });
+  }
+  const AGES = [40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 0];
+
+  test('removes buckets as wholes, and waits with the one that the bound divides', async () => {
+    const object = await createObject({ model: await createModel(32) });
+    await sendPacked(object, AGES);
+    expect(await sweeper(null).sweep(never)).toEqual({ expired: 5, orphaned: 0 });
+    expect(await allAgesOf(object)).toEqual(AGES.slice(5));
+    expect(await agesOf(object)).toEqual([0]);
+    expect(await sweeper(null).sweep(never)).toEqual({ expired: 0, orphaned: 0 });
+  });
+
+  test('divides a bucket that keeps packets for a tenth of their time longer', async () => {
+    const object = await createObject({ model: await createModel(31) });
+    const plain = await createObject({ model: await createModel(31) });
+    const ages = [80, 40, 35, 33, 20, 0];
+    await sendPacked(object, ages);
+    await send(plain, ages);
+    expect(await sweeper(null).sweep(never)).toEqual({ expired: 8, orphaned: 0 });
+    expect(await allAgesOf(object)).toEqual([20, 0]);
+    expect(await agesOf(plain)).toEqual([20, 0]);
+    expect(await sweeper(null).sweep(never)).toEqual({ expired: 0, orphaned: 0 });
+  });
+
+  test('keeps the packet of the state, also where it is in a bucket', async () => {
+    const object = await createObject({ model: await createModel(5) });
+    await send(object, [40, 39, 38, 37, 36]);
+    const database = databaseOf(service.client);
+    const presences = Array.from({ length: 3 }, (_, nth) => ({ time: clockMs - (30 - nth) * DAY_MS, online: false }));
+    await service.admin('POST', `objects/${object}/packets`, presences);
+    const before = (await service.admin('GET', `objects/${object}`)).body.state;
+    await packHistory(database, object, { toMs: clockMs - 37 * DAY_MS });
+    expect(await sweeper(null).sweep(never)).toEqual({ expired: 6, orphaned: 0 });
+    expect((await service.admin('GET', `objects/${object}`)).body.state).toEqual(before);
+    expect(await buckets(object)).toBe(0);
+  });
+
+  test('removes packets of a removed object that are all in buckets', async () => {
+    const object = await createObject();
+    await sendPacked(object, AGES);
+    await service.client
+      .db()
+      .collection('objects')
+      .deleteOne({ _id: new ObjectId(object) });
+    await packets().deleteMany({ _oid: new ObjectId(object) });
+    const sweep = sweeper(null);
+    await sweep.sweep(never);
+    expect(await buckets(object)).toBe(3);
+    clockMs += LIMITS.orphanGraceMs;
+    expect(await sweep.sweep(never)).toEqual({ expired: 0, orphaned: 15 });
+    expect(await buckets(object)).toBe(0);
   });
 });
 

@@ -1,6 +1,7 @@
 /** Packs the history of an object as the job does, at once: for tests of what reads, repeats or removes it. */
-import { ObjectId } from 'mongodb';
-import { type KeyedRow, toKeyedRow } from '../../src/packets/store/buckets.js';
+import { BSON, type Document, ObjectId } from 'mongodb';
+import { unpack } from '../../src/packed/unpack.js';
+import { type KeyedRow, toBucket, toKeyedRow } from '../../src/packets/store/buckets.js';
 import { packRows } from '../../src/packets/store/packing.js';
 import type { Database } from '../../src/platform/mongo/driver/client.js';
 
@@ -35,4 +36,17 @@ export async function readStoredRows(database: Database, objectId: string): Prom
     .find({ _oid: new ObjectId(objectId) }, { raw: true, sort: { time: 1, _ts: 1 } })
     .toArray();
   return (found as unknown as Buffer[]).map((row) => toKeyedRow(row) as KeyedRow);
+}
+
+/** All packets of an object, out of rows and buckets, in their order. */
+export async function readHistory(database: Database, objectId: string): Promise<Document[]> {
+  const buckets = await database.db
+    .collection('packedPackets')
+    .find({ _oid: new ObjectId(objectId), isPending: false }, { raw: true })
+    .toArray();
+  const packed = (buckets as unknown as Buffer[]).flatMap((bucket) => unpack(toBucket(bucket)));
+  const rows = (await readStoredRows(database, objectId)).map(({ row }) => row);
+  return [...packed, ...rows]
+    .map((row) => BSON.deserialize(row))
+    .sort((one, other) => one.time - other.time || one._ts - other._ts);
 }

@@ -24,6 +24,7 @@ import {
   toKeyedRow,
 } from './buckets.js';
 import { PACKETS } from './query.js';
+import { isRemovalWaiting } from './waiting-removals.js';
 
 const { SUBTYPE } = PACKET_KEY;
 
@@ -108,6 +109,7 @@ export interface PackedStep {
  */
 export async function commitStep(database: Database, pending: PendingStep, fence?: Fence): Promise<PackedStep | null> {
   try {
+    if (await isRemovalWaiting(database, pending.objectId)) throw new StaleStepError('packets are being removed');
     const replacement = await readStep(database, pending);
     await inTransaction(database, async (session) => {
       await fence?.(session);

@@ -3,9 +3,10 @@
  * before its removal continues after it. Packets that retention removes leave none, because all packets before them went, too.
  */
 
-import type { Document, Filter } from 'mongodb';
+import { Binary, type Document, type Filter } from 'mongodb';
 import { LIMITS } from '../../core/limits.js';
 import type { PlaceInOrder } from '../../core/packet-order.js';
+import { PACKET_KEY } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
 import { keyOf, PACKETS, type PacketName } from './query.js';
@@ -20,6 +21,24 @@ export async function keepPlaces({ db }: Database, these: Filter<Document>): Pro
     { $merge: { into: PLACES, whenMatched: 'replace' } },
   ];
   await mapDriverErrors(() => db.collection(PACKETS).aggregate(pipeline).toArray());
+}
+
+/** The same for packets that are packed. */
+export async function keepPlacesOf(
+  { db }: Database,
+  places: readonly (PlaceInOrder & { readonly key: Buffer })[],
+): Promise<void> {
+  const documents = places.map(({ key, timeMs, stampUs }) => ({
+    _id: new Binary(key, PACKET_KEY.SUBTYPE),
+    time: timeMs,
+    _ts: stampUs,
+  }));
+  const pipeline = [
+    { $documents: documents },
+    { $set: { expires: { $add: ['$$NOW', LIMITS.removedPlaceMs] } } },
+    { $merge: { into: PLACES, whenMatched: 'replace' } },
+  ];
+  await mapDriverErrors(() => db.aggregate(pipeline).toArray());
 }
 
 /** The place of a removed packet; null when it is unknown. */
