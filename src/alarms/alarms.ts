@@ -18,7 +18,7 @@ import { type AlarmTask, createAlarmProcessor, type ObjectTask, scheduleAll, toO
 import { findOutdated } from './reconcile.js';
 import { createRuleObjects, type RuleObjects } from './rule-objects.js';
 import { createRuleRegistry, type RuleRegistry, type RuleRegistryOptions } from './rule-registry.js';
-import { loadStates } from './states.js';
+import { readStates } from './states.js';
 
 export interface AlarmsOptions extends RuleRegistryOptions {
   readonly models: ModelFinder;
@@ -48,12 +48,21 @@ interface State extends AlarmsOptions {
   readonly objects: RuleObjects;
   readonly memories: Map<number, PartitionMemory>;
   readonly loading: Map<PartitionMemory, Promise<PartitionMemory>>;
+  /** Resolves when the last one is done. */
+  loadings: Promise<unknown>;
 }
 
 export function createAlarms(options: AlarmsOptions): Alarms {
   const registry = createRuleRegistry(options, (ruleIds) => lookAtRules(state, ruleIds));
   const objects = createRuleObjects(options.database, registry);
-  const state: State = { ...options, registry, objects, memories: new Map(), loading: new Map() };
+  const state: State = {
+    ...options,
+    registry,
+    objects,
+    memories: new Map(),
+    loading: new Map(),
+    loadings: Promise.resolve(),
+  };
   const stopping = new AbortController();
   let timer: Timer | undefined;
   return {
@@ -109,13 +118,21 @@ async function loaded(state: State, index: number): Promise<PartitionMemory> {
   const memory = state.memories.get(index) ?? createPartitionMemory();
   if (memory.isLoaded) return memory;
   const load = async (): Promise<PartitionMemory> => {
-    fillMemory(memory, await loadStates(state.database, index));
+    for await (const rows of readStates(state.database, index)) fillMemory(memory, rows);
+    memory.isLoaded = true;
     scheduleAll(state, memory);
     return memory;
   };
-  const loading = state.loading.get(memory) ?? load().finally(() => state.loading.delete(memory));
+  const loading = state.loading.get(memory) ?? inTurn(state, load).finally(() => state.loading.delete(memory));
   state.loading.set(memory, loading);
   return loading;
+}
+
+/** One after the other: the rows of all partitions at once would hold the process up, and the first one would be as late as the last one. */
+async function inTurn<T>(state: State, load: () => Promise<T>): Promise<T> {
+  const done = state.loadings.then(load);
+  state.loadings = done.catch(() => undefined);
+  return done;
 }
 
 /** The rules were read again: their states are looked at, those of each partition once however often they change. */

@@ -3,7 +3,7 @@ import { clock } from '../platform/clock.js';
 import type { WaitingStep } from './escalation.js';
 import type { RuleState } from './machine.js';
 import type { EvaluatedTo, ObjectMemory } from './packet-reader.js';
-import type { StoredPartition } from './states.js';
+import type { StoredRow } from './states.js';
 
 /** A state with the conditions to which its readings belong. */
 export interface HeldState {
@@ -21,8 +21,6 @@ export interface PartitionMemory {
   readonly evaluated: Map<string, EvaluatedTo>;
   /** The last task of each object that waits. */
   readonly waiting: Map<string, object>;
-  /** The objects that have a state of each rule. */
-  readonly objectsOf: Map<string, Set<string>>;
   /** Rules that have changed, whose states are not looked at yet. */
   readonly changedRules: Map<string, string>;
   /**
@@ -47,7 +45,6 @@ export function createPartitionMemory(): PartitionMemory {
     objects: new Map(),
     evaluated: new Map(),
     waiting: new Map(),
-    objectsOf: new Map(),
     changedRules: new Map(),
     refilledToMs: -Infinity,
     isLoaded: false,
@@ -57,38 +54,32 @@ export function createPartitionMemory(): PartitionMemory {
   };
 }
 
-export function fillMemory(memory: PartitionMemory, { states, evaluated, refilledToMs }: StoredPartition): void {
-  memory.refilledToMs = Math.max(memory.refilledToMs, refilledToMs);
-  for (const [objectId, to] of evaluated) memory.evaluated.set(objectId, to);
-  for (const { objectId, ruleId, key, state, waiting } of states) {
-    setState(memory, objectId, ruleId, { key, state, waiting });
+/** Adds what is stored. */
+export function fillMemory(memory: PartitionMemory, rows: readonly StoredRow[]): void {
+  for (const row of rows) {
+    if (row.kind === 'refilled') memory.refilledToMs = Math.max(memory.refilledToMs, row.toMs);
+    else if (row.kind === 'evaluated') memory.evaluated.set(row.objectId, row.to);
+    else {
+      const { objectId, ruleId, key, state, waiting } = row.stored;
+      setState(memory, objectId, ruleId, { key, state, waiting });
+    }
   }
-  memory.isLoaded = true;
 }
 
 export function setState(memory: PartitionMemory, objectId: string, ruleId: string, held: HeldState | null): void {
-  if (held === null) {
-    dropFrom(memory.states, objectId, ruleId);
-    dropFrom(memory.objectsOf, ruleId, objectId);
-    return;
-  }
   const ofObject = memory.states.get(objectId);
-  if (ofObject === undefined) memory.states.set(objectId, new Map([[ruleId, held]]));
+  if (held === null) {
+    ofObject?.delete(ruleId);
+    if (ofObject?.size === 0) memory.states.delete(objectId);
+  } else if (ofObject === undefined) memory.states.set(objectId, new Map([[ruleId, held]]));
   else ofObject.set(ruleId, held);
-  const ofRule = memory.objectsOf.get(ruleId);
-  if (ofRule === undefined) memory.objectsOf.set(ruleId, new Set([objectId]));
-  else ofRule.add(objectId);
 }
 
-interface Items {
-  readonly size: number;
-  delete(key: string): boolean;
-}
-
-function dropFrom(all: Map<string, Items>, key: string, item: string): void {
-  const items = all.get(key);
-  items?.delete(item);
-  if (items?.size === 0) all.delete(key);
+/** The objects that have a state of the rule. Found when a rule has changed: an index of them would take more memory than it saves time. */
+export function objectsWithState({ states }: PartitionMemory, ruleId: string): string[] {
+  const found: string[] = [];
+  for (const [objectId, ofObject] of states) if (ofObject.has(ruleId)) found.push(objectId);
+  return found;
 }
 
 /** `dueMs` by the service's clock. A slot later: packets that came before have been stored by then. */

@@ -32,7 +32,7 @@ import {
   remember,
   wasEvaluated,
 } from './packet-reader.js';
-import { type PartitionMemory, schedule } from './partition-memory.js';
+import { objectsWithState, type PartitionMemory, schedule } from './partition-memory.js';
 import {
   type CausedEffect,
   changesAt,
@@ -351,7 +351,7 @@ async function changeRule(state: State, ruleId: string): Promise<boolean> {
   const { held, objects } = state;
   const rule = state.registry.find(ruleId);
   const reason = rule === undefined ? await findReason(state, ruleId) : null;
-  const objectIds = [...(held.objectsOf.get(ruleId) ?? [])];
+  const objectIds = objectsWithState(held, ruleId);
   if (rule !== undefined) await objects.read(objectIds);
   let changed = 0;
   for (const objectId of objectIds) {

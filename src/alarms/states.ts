@@ -4,8 +4,10 @@
  */
 import { type AnyBulkWriteOperation, type Document, ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
+import type { DocumentBatch } from '../platform/mongo/bson/document-batch.js';
+import { writeJson } from '../platform/mongo/bson/json-writer.js';
+import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import type { WaitingStep } from './escalation.js';
 import type { Reading } from './evaluate.js';
 import type { RuleState } from './machine.js';
@@ -71,34 +73,70 @@ export const toRefilledWrite = (partition: number, refilledToMs: number): AnyBul
   },
 });
 
-export interface StoredPartition {
-  readonly states: readonly StoredState[];
-  /** By object. */
-  readonly evaluated: ReadonlyMap<string, EvaluatedTo>;
-  readonly refilledToMs: number;
-}
+/** A row as it is stored. */
+export type StoredRow =
+  | { readonly kind: 'state'; readonly stored: StoredState }
+  | { readonly kind: 'evaluated'; readonly objectId: string; readonly to: EvaluatedTo }
+  | { readonly kind: 'refilled'; readonly toMs: number };
 
-/** What is stored of a partition. Throws 503. */
-export async function loadStates({ db }: Database, partition: number): Promise<StoredPartition> {
-  const find = () => db.collection(ALARM_STATES).find({ partition }).toArray();
-  const found = await mapDriverErrors(find, LIMITS.databaseOperationMs);
-  const evaluated = found.filter(({ dataMs }) => dataMs !== undefined);
-  return {
-    states: found.filter(({ rule }) => rule !== undefined).map(toState),
-    evaluated: new Map(evaluated.map((row) => [String(row._id), row as unknown as EvaluatedTo])),
-    refilledToMs: found.find((row) => String(row._id) === refillIdOf(partition))?.refilledToMs ?? -Infinity,
+const UNREAD_FIELDS = { partition: 0, due: 0 };
+
+/** What is stored of a partition, some rows at a time: all of them may be many. Throws 503. */
+export async function* readStates(database: Database, partition: number): AsyncGenerator<readonly StoredRow[]> {
+  const command = {
+    find: ALARM_STATES,
+    filter: { partition },
+    projection: UNREAD_FIELDS,
+    batchSize: LIMITS.historyPage,
   };
+  // Rows of one partition name the same rules, objects, packets and conditions again and again: each is kept once.
+  const known = new Map<string, string>();
+  const once = (text: string): string => {
+    const same = known.get(text);
+    if (same === undefined) known.set(text, text);
+    return same ?? text;
+  };
+  for await (const batch of rawBatches(database, command, { readsAhead: true }))
+    yield parseBatch(batch).map((row) => toRow(row, once));
 }
 
-function toState({ rule, object, key, state, waiting }: Document): StoredState {
-  const readings = (state.readings as Document[]).map(
-    ({ truth, since, value }): Reading => ({ truth, sinceMs: since, value }),
-  );
+/** Through JSON, which is parsed in a third of the time that the driver takes for as many small documents. */
+function parseBatch(batch: DocumentBatch): Document[] {
+  const text = writeJson((writer) => {
+    writer.raw('[');
+    for (const [nth, start] of batch.starts().entries()) {
+      if (nth > 0) writer.raw(',');
+      writer.document(batch.memory, start);
+    }
+    writer.raw(']');
+  });
+  return JSON.parse(text.toString()) as Document[];
+}
+
+/** JSON has no infinity: an object that has sent no data has no time of data. */
+const toMs = (value: number | null): number => value ?? -Infinity;
+
+function toRow(row: Document, once: (text: string) => string): StoredRow {
+  const { _id, rule, object, key, state, waiting, refilledToMs } = row;
+  if (refilledToMs !== undefined) return { kind: 'refilled', toMs: refilledToMs };
+  if (state === undefined) {
+    const { dataMs, newestMs, receivedMs, aheadMs } = row;
+    const to = { dataMs: toMs(dataMs), newestMs: toMs(newestMs), receivedMs: toMs(receivedMs), aheadMs };
+    return { kind: 'evaluated', objectId: once(_id), to };
+  }
+  const ids = { ruleId: once(rule), objectId: once(object), key: once(key) };
+  return { kind: 'state', stored: { ...ids, state: toState(state, once), waiting: waiting ?? null } };
+}
+
+function toState(stored: Document, once: (text: string) => string): RuleState {
+  const { phase, sinceMs, begunBy, alarmId, heardMs, startedMs, readings } = stored;
   return {
-    ruleId: String(rule),
-    objectId: String(object),
-    key: String(key),
-    state: { ...state, startedMs: state.startedMs ?? null, readings } as RuleState,
-    waiting: waiting ?? null,
+    phase,
+    sinceMs,
+    begunBy: once(begunBy),
+    readings: (readings as Document[]).map(({ truth, since, value }): Reading => ({ truth, sinceMs: since, value })),
+    alarmId,
+    heardMs,
+    startedMs: startedMs ?? null,
   };
 }
