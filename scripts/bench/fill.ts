@@ -29,7 +29,8 @@ const BATCH = 10_000;
 
 const packetId = (nth: number): string => `66000000${nth.toString(16).padStart(16, '0')}`;
 
-function storedObject(nth: number): Document {
+/** An object as the service stores it. */
+export function storedObject(nth: number): Document {
   const { id, name, ...rest } = newObject(`truck-${nth}`);
   const model = DEFAULT_MODEL_ID;
   const common = { owner: OWNER_ID, group: ROOT_GROUP_ID, branch: [ROOT_GROUP_ID], access: [], time: BEGIN_MS };

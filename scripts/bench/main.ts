@@ -15,6 +15,7 @@ import { FLOOD_SECONDS, measureFlood } from './flood.js';
 import { becomeQuiet, measure, type Round, type Timing } from './measure.js';
 import { measureNeighbours, NEIGHBOURS_SECONDS } from './neighbours.js';
 import { measurePacked, PACKED_SECONDS } from './packed.js';
+import { measureRules } from './rules.js';
 import { type Place, type RunningServer, SERVERS, type ServerName, startServer } from './servers.js';
 import { type Measurement, toTable } from './table.js';
 import { measureWebhooks } from './webhooks.js';
@@ -29,6 +30,7 @@ small machine: nothing else should run.
   --quick              one short round, without floor-tick: a minute
   --only <ids>         these workloads: ${WORKLOADS.map(({ id }) => id).join(',')}; S for all of S1 to S3;
                        H measures webhooks, and what handlers cost the storing of packets: only when asked for;
+                       R measures rules and alarms, and takes a quarter of an hour: only when asked for;
                        console measures the web console in a real browser: only when asked for;
                        neighbours measures what attacks of one tenant cost another one: only when asked for;
                        flood measures what a flood of webhooks of one tenant costs another one: only when asked for;
@@ -51,7 +53,7 @@ const QUICK = { rounds: 1, seconds: 0.3 };
 const QUICK_SERVERS = 'ours,usual,floor';
 const FULL = { rounds: 5, seconds: 1.3 };
 /** What `--only` measures beside the workloads. */
-const ON_REQUEST = ['H', 'console', 'neighbours', 'flood', 'P'];
+const ON_REQUEST = ['H', 'R', 'console', 'neighbours', 'flood', 'P'];
 /** How many events are sent at once to measure how long webhooks take for them. */
 const BACKLOG = 100_000;
 const WARM_LEAST_MS = 300;
@@ -93,6 +95,7 @@ function readOptions() {
     rounds: parsePositive('rounds', values.rounds, usual.rounds),
     size: sizeOf(scale),
     webhooks: only?.includes('H') ?? false,
+    rules: only?.includes('R') ?? false,
     console: only?.includes('console') ?? false,
     neighbours: only?.includes('neighbours') ?? false,
     flood: only?.includes('flood') ?? false,
@@ -148,14 +151,14 @@ async function startMongodb(
 
 async function prepare(
   uri: string,
-  { servers, size, workloads, webhooks }: Options,
+  { servers, size, workloads, webhooks, rules }: Options,
 ): Promise<{ pid: number; version: string }> {
   const client = await new MongoClient(uri).connect();
   try {
     const names = new Set(['ours', ...servers]);
     for (const name of names) await client.db(databaseName(uri, name)).dropDatabase();
     // The console and the neighbours fill their own.
-    if (workloads.length > 0 || webhooks) {
+    if (workloads.length > 0 || webhooks || rules) {
       say(`Filling: ${size.objects} objects and their packets …`);
       await fill(uri, [...names], size);
     }
@@ -198,6 +201,7 @@ async function run(options: Options, folder: string, signal: AbortSignal): Promi
       ]);
     }
     const webhooks = options.webhooks ? await runWebhooks(options, place, pid) : null;
+    const ofRules = options.rules ? await runRules(options, place, pid) : null;
     const ofConsole = options.console
       ? await measureConsole({ seconds: options.consoleSeconds, scale: options.scale, place, say })
       : null;
@@ -210,7 +214,10 @@ async function run(options: Options, folder: string, signal: AbortSignal): Promi
     const ofPacked = options.packed
       ? await measurePacked({ ...options, seconds: options.packedSeconds, folder, say })
       : null;
-    return toResults(options, rounds, { version, others: [webhooks, ofConsole, ofNeighbours, ofFlood, ofPacked] });
+    return toResults(options, rounds, {
+      version,
+      others: [webhooks, ofRules, ofConsole, ofNeighbours, ofFlood, ofPacked],
+    });
   } finally {
     for (const server of servers.values()) await server.stop();
     await mongodb.stop();
@@ -224,6 +231,18 @@ async function runWebhooks({ size, timing, rounds, backlog }: Options, place: Pl
     return await measureWebhooks({ server, mongodProcessId: pid, size, timing, rounds, backlog, say });
   } catch (error) {
     throw new PlainError(`H: ${(error as Error).message}\n${await server.said()}`);
+  } finally {
+    await server.stop();
+  }
+}
+
+/** On a server of its own, too: it is started again to take over from itself. */
+async function runRules(options: Options, place: Place, pid: number): Promise<string> {
+  const server = await startServer('ours', place);
+  try {
+    return await measureRules({ ...options, server, mongodProcessId: pid, place, say });
+  } catch (error) {
+    throw new PlainError(`R: ${(error as Error).message}\n${await server.said()}`);
   } finally {
     await server.stop();
   }

@@ -12,6 +12,10 @@ export function readCpuMs(processId: number): number {
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
+/** The memory of a process at present, in MiB. */
+export const readMemoryMb = (processId: number): number =>
+  Number(/^VmRSS:\s+(\d+) kB/m.exec(read(`/proc/${processId}/status`))?.[1]) / KIB_PER_MIB;
+
 /** The peak memory of a process since `resetPeak`, in MiB. */
 export function readPeakMb(processId: number): number {
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(read(`/proc/${processId}/status`))?.[1]) / KIB_PER_MIB;

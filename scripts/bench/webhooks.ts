@@ -4,24 +4,17 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Size } from './data.js';
-import { becomeQuiet, measure, type Round, type Timing } from './measure.js';
+import { compareStoring, type StoringBench } from './comparing.js';
+import { becomeQuiet } from './measure.js';
 import { type Posting, whilePosting } from './posting.js';
 import { readCpuMs } from './process.js';
 import type { FromReceiver, Received, ToReceiver } from './receiver.js';
-import type { RunningServer } from './servers.js';
 import { format, median } from './stats.js';
-import { postPackets, WORKLOADS, type Workload } from './workloads.js';
+import { postPackets } from './workloads.js';
 
-export interface WebhookBench {
-  readonly server: RunningServer;
-  readonly mongodProcessId: number;
-  readonly size: Size;
-  readonly timing: Timing;
-  readonly rounds: number;
+export interface WebhookBench extends StoringBench {
   /** How many events are sent at once. */
   readonly backlog: number;
-  readonly say: (text: string) => void;
 }
 
 const EVENTS_PER_SECOND = 500;
@@ -179,35 +172,8 @@ const mediansOf = (all: readonly Received[]): Received => ({
 
 /** In turns without handlers and with those of another object. */
 async function measureUnmatched(bench: Bench, { url }: Receivers): Lines {
-  const lines: string[] = [];
   const { _id } = await call(bench, 'POST', 'objects', { id: `unmatched-${Date.now()}`, name: 'x' });
   const handlers = Array.from({ length: UNMATCHED }, () => ({ url, objects: [_id] }));
-  for (const workload of WORKLOADS.filter(({ id }) => id === 'W6' || id === 'W6b')) {
-    const without: Round[] = [];
-    const having: Round[] = [];
-    for (let round = 0; round < bench.rounds; round++) {
-      without.push(await measureStoring(bench, workload));
-      having.push(await withHandlers(bench, handlers, () => measureStoring(bench, workload)));
-    }
-    lines.push(...compare(workload, without, having));
-  }
-  return lines;
-}
-
-const measureStoring = (bench: Bench, workload: Workload): Promise<Round> => measure(bench.server, workload, bench);
-
-function compare({ id, title }: Workload, without: readonly Round[], having: readonly Round[]): string[] {
-  const ratioOf = (name: 'perSecond' | 'serverCpuMs'): string =>
-    format(median(having.map((round, at) => round[name] / (without[at]?.[name] ?? Number.NaN))));
-  const line = (name: string, rounds: readonly Round[], remark: string): string => {
-    const of = (key: 'perSecond' | 'p50' | 'p99' | 'serverCpuMs'): string =>
-      format(median(rounds.map((one) => one[key])));
-    const remarks = [`CPU ms ${of('serverCpuMs')}`, remark].filter(Boolean).join(', ');
-    return `| ${name} | ${of('perSecond')} | ${of('p50')} | ${of('p99')} | ${remarks} |`;
-  };
-  const ratios = `× ${ratioOf('perSecond')}, CPU × ${ratioOf('serverCpuMs')}`;
-  return [
-    line(`${id} | ${title}, without handlers`, without, ''),
-    line(` | … with ${UNMATCHED} that do not match`, having, ratios),
-  ];
+  const what = { without: 'without handlers', with: `with ${UNMATCHED} that do not match` };
+  return compareStoring(bench, ['W6', 'W6b'], what, (run) => withHandlers(bench, handlers, run));
 }
