@@ -108,7 +108,7 @@ export function createWorkers(parts: WorkerParts): Workers {
       await engine.start();
       notifier.start();
     },
-    stats: () => statsOf(engine, webhooks),
+    stats: () => statsOf(engine, webhooks, alarms),
     async stop() {
       alarms.stop();
       notifier.stop();
@@ -135,9 +135,9 @@ function createApi(
   };
 }
 
-function statsOf(engine: Engine, webhooks: Webhooks): WorkerStats {
+function statsOf(engine: Engine, webhooks: Webhooks, alarms: Alarms): WorkerStats {
   const { running, open, waiting } = webhooks.stats();
-  return { ...engine.stats(), requests: running, openBreakers: open, waiting };
+  return { ...engine.stats(), requests: running, openBreakers: open, waiting, remembered: alarms.remembered() };
 }
 
 const createOwnAlarms = (

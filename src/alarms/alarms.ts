@@ -7,6 +7,7 @@ import { clock, type Timer } from '../platform/clock.js';
 import type { OwnedPartition, Processor } from '../processing/processor.js';
 import type { AlarmParts } from './alarm-writes.js';
 import {
+  countRemembered,
   createPartitionMemory,
   fillMemory,
   type PartitionMemory,
@@ -38,6 +39,8 @@ export interface Alarms {
   apply(change: Change): void;
   /** Changes were missed. Resolves when the rules have been read again, however long the database stays away. */
   reload(): Promise<void>;
+  /** How much is remembered of objects: entries of all kinds. */
+  remembered(): number;
   stop(): void;
 }
 
@@ -84,6 +87,7 @@ export function createAlarms(options: AlarmsOptions): Alarms {
       await loadUntilRead(state, stopping.signal);
       for (const memory of state.memories.values()) memory.isReconciled = false;
     },
+    remembered: () => [...state.memories.values()].reduce((sum, memory) => sum + countRemembered(memory), 0),
     stop() {
       stopping.abort();
       registry.stop();

@@ -31,8 +31,10 @@ export interface PartitionMemory {
   isLoaded: boolean;
   /** Whether that is compared with the objects and rules that there are, or is being compared. */
   isReconciled: boolean;
-  /** Instants, in slots, at which time alone may change states. */
+  /** Instants, in slots, at which time alone may change states: of each object the first one, after which the next one is looked for. */
   readonly due: Map<number, Set<string>>;
+  /** The slot of each object that has one. */
+  readonly slots: Map<string, number>;
   /** The last slot that was taken. */
   takenSlot: number;
 }
@@ -50,6 +52,7 @@ export function createPartitionMemory(): PartitionMemory {
     isLoaded: false,
     isReconciled: false,
     due: new Map(),
+    slots: new Map(),
     takenSlot: Math.floor(clock.now() / SLOT_MS),
   };
 }
@@ -85,19 +88,46 @@ export function objectsWithState({ states }: PartitionMemory, ruleId: string): s
 /** `dueMs` by the service's clock. A slot later: packets that came before have been stored by then. */
 export function schedule(memory: PartitionMemory, objectId: string, dueMs: number): void {
   const slot = Math.max(Math.ceil(dueMs / SLOT_MS) + 1, memory.takenSlot + 1);
+  const present = memory.slots.get(objectId);
+  if (present !== undefined && present <= slot) return;
+  unschedule(memory, objectId);
+  memory.slots.set(objectId, slot);
   const same = memory.due.get(slot);
   if (same === undefined) memory.due.set(slot, new Set([objectId]));
   else same.add(objectId);
 }
 
-/** The objects whose instants have come; they are forgotten. */
+function unschedule({ slots, due }: PartitionMemory, objectId: string): void {
+  const slot = slots.get(objectId);
+  if (slot === undefined) return;
+  slots.delete(objectId);
+  const same = due.get(slot);
+  same?.delete(objectId);
+  if (same?.size === 0) due.delete(slot);
+}
+
+/** The objects whose instants have come; these are forgotten. */
 export function takeDue(memory: PartitionMemory, nowMs: number): string[] {
-  const found = new Set<string>();
+  const found: string[] = [];
   const last = Math.floor(nowMs / SLOT_MS);
   for (; memory.takenSlot < last; memory.takenSlot++) {
     const slot = memory.takenSlot + 1;
-    for (const id of memory.due.get(slot) ?? []) found.add(id);
+    for (const id of memory.due.get(slot) ?? []) {
+      found.push(id);
+      memory.slots.delete(id);
+    }
     memory.due.delete(slot);
   }
-  return [...found];
+  return found;
+}
+
+/** Forgets an object that is gone: objects that come and go would fill the memory. */
+export function forgetObject(memory: PartitionMemory, objectId: string): void {
+  for (const known of [memory.states, memory.objects, memory.evaluated]) known.delete(objectId);
+  unschedule(memory, objectId);
+}
+
+/** How much is remembered: entries of all kinds. */
+export function countRemembered({ states, objects, evaluated, waiting, slots }: PartitionMemory): number {
+  return [states, objects, evaluated, waiting, slots].reduce((sum, { size }) => sum + size, 0);
 }

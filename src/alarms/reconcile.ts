@@ -36,6 +36,7 @@ export async function* findOutdated(
         await turn.yieldIfLong();
       }
     }
+    for await (const objectId of findGone(parts, memory)) yield { index, objectId, tenant: '' };
   }
   if (parts.registry.hasSilent()) yield* findUnheard(parts, memories);
 }
@@ -44,6 +45,22 @@ async function readObjects({ database, objects }: ReconcileParts, ids: readonly 
   const named = { _id: { $in: ids.map((id) => new ObjectId(id)) } };
   const found = await mapDriverErrors(() => database.db.collection('objects').find(named).toArray());
   return new Map(found.map((document) => [String(document._id), objects.toObject(document)]));
+}
+
+/** The objects without a state that are remembered, and that are no more. */
+async function* findGone({ database }: ReconcileParts, memory: PartitionMemory): AsyncGenerator<string> {
+  const objectIds = [...memory.evaluated.keys(), ...memory.objects.keys()].filter((id) => !memory.states.has(id));
+  for (let from = 0; from < objectIds.length; from += LIMITS.historyPage) {
+    const ids = objectIds.slice(from, from + LIMITS.historyPage);
+    const named = { _id: { $in: ids.map((id) => new ObjectId(id)) } };
+    const find = () =>
+      database.db
+        .collection('objects')
+        .find(named, { projection: { _id: 1 } })
+        .toArray();
+    const found = new Set((await mapDriverErrors(find)).map(({ _id }) => String(_id)));
+    for (const id of ids) if (!found.has(id)) yield id;
+  }
 }
 
 /** Whether all rules that have a state still select the object, with the conditions that the states are of. */

@@ -5,9 +5,9 @@ import type { ActiveRule } from './active-rule.js';
 import { toWaiting, type WaitingStep } from './escalation.js';
 import { type Effect, initialState, isDefault, nextDue, type RuleState, underOtherConditions } from './machine.js';
 import type { ObjectMemory } from './packet-reader.js';
-import { type HeldState, type PartitionMemory, schedule, setState } from './partition-memory.js';
+import { forgetObject, type HeldState, type PartitionMemory, schedule, setState } from './partition-memory.js';
 import type { RuleRegistry } from './rule-registry.js';
-import { ALARM_STATES, toEvaluatedWrite, toStateRemoval, toStateWrite } from './states.js';
+import { ALARM_STATES, toEvaluatedRemoval, toEvaluatedWrite, toStateRemoval, toStateWrite } from './states.js';
 
 export interface RoundStates {
   readonly registry: RuleRegistry;
@@ -17,6 +17,8 @@ export interface RoundStates {
   /** By object, then by rule: null for one that ends. */
   readonly states: Map<string, Map<string, HeldState | null>>;
   readonly memories: Map<string, ObjectMemory>;
+  /** The objects that are gone. */
+  readonly gone: Set<string>;
 }
 
 /** An effect with the packet that completed it. */
@@ -114,6 +116,7 @@ export function stateWrites(round: RoundStates): OutputWrite[] {
     }
   }
   for (const [objectId, memory] of round.memories) operations.push(toEvaluatedWrite(round.partition, objectId, memory));
+  for (const objectId of round.gone) operations.push(toEvaluatedRemoval(objectId));
   return operations.length === 0 ? [] : [{ collection: ALARM_STATES, operations }];
 }
 
@@ -131,4 +134,5 @@ export function keepStates(round: RoundStates): void {
       if (dueMs !== null) schedule(held, objectId, dueMs);
     }
   }
+  for (const objectId of round.gone) forgetObject(held, objectId);
 }

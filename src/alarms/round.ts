@@ -50,7 +50,7 @@ import {
 import type { RuleObject, RuleObjects } from './rule-objects.js';
 import { loadRule } from './rule-store.js';
 import { findSelected } from './silent-objects.js';
-import { ALARM_STATES, toEvaluatedRemoval, toRefilledWrite } from './states.js';
+import { ALARM_STATES, toRefilledWrite } from './states.js';
 
 export interface RoundParts extends AlarmParts {
   readonly objects: RuleObjects;
@@ -154,6 +154,7 @@ export function createRound(parts: RoundParts, partition: number, held: Partitio
     readPacket: (objectId, packet, receivedMs) => readOne(state, objectId, packet, receivedMs),
     tick: (objectId, untilMs) => tick(state, objectId, untilMs),
     forgetAlarm: async (objectId, ruleId, alarmId) => forgetAlarm(state, objectId, ruleId, alarmId),
+    gone: new Set(),
     changeObject: (objectId) => changeObject(state, objectId),
     changeRule: (ruleId) => changeRule(state, ruleId),
     writes: () => [...state.outputs, ...stateWrites(state), ...refillWrites(state)],
@@ -280,12 +281,16 @@ async function escalate(state: State, { rule, object }: Pick<Evaluated, 'rule' |
   const alarmId = held?.state.alarmId ?? null;
   if (held === undefined || held.waiting === null || alarmId === null) return;
   const { due, later } = splitWaiting(held.waiting, state.now());
+  const unread = new Set(rulesWithState(state, objectId));
   for (const { dueMs } of later ?? []) schedule(state.held, object.id, dueMs);
   if (due.length === 0) return;
   const isWanted = await isUnacknowledged(state.database, alarmId);
+    unread.delete(rule.id);
   if (isWanted) state.outputs.push(...(await escalateAlarm(state, { rule, object }, { alarmId, steps: due })));
   putState(state, object.id, rule.id, { ...held, waiting: isWanted ? later : null });
 }
+  // Of rules that have changed: unless their states end, or begin anew, their time comes too.
+  if (unread.size > 0) schedule(state.held, objectId, untilMs + LIMITS.partitionTickMs);
 
 /** What is known of when the object was heard last. It was not silent for a rule that did not yet run. */
 function heardSince(state: RuleState, { dataMs, aheadMs }: ObjectMemory): RuleState {
@@ -319,7 +324,7 @@ async function changeObject(state: State, objectId: string): Promise<void> {
   const ids = rulesWithState(state, objectId);
   const isRaised = ids.some((ruleId) => (stateOf(state, objectId, ruleId)?.state.alarmId ?? null) !== null);
   if (object !== null && isRaised) state.outputs.push(toFollowing(object));
-  if (object === null) state.outputs.push({ collection: ALARM_STATES, operations: [toEvaluatedRemoval(objectId)] });
+  if (object === null) forget(state, objectId);
   for (const ruleId of ids) {
     if (object === null) end(state, objectId, ruleId, 'object removed');
     else if (state.registry.find(ruleId) === undefined) end(state, objectId, ruleId, await findReason(state, ruleId));
@@ -341,6 +346,12 @@ function isUnstarted(state: State, objectId: string, rule: ActiveRule): boolean 
 /** Silence counts from the last packet; of an object that sent none, from when it or the rule began, whichever is later. */
 function startSilence(state: State, { id, createdMs }: RuleObject, rule: ActiveRule): void {
   if (!isUnstarted(state, id, rule)) return;
+/** What packets before have made of it in this round would come back otherwise. */
+function forget({ gone, memories }: State, objectId: string): void {
+  memories.delete(objectId);
+  gone.add(objectId);
+}
+
   const started = { ...currentState(state, id, rule), startedMs: Math.max(createdMs, rule.stored.revision) };
   const memory = state.memories.get(id) ?? state.held.objects.get(id);
   const next = memory === undefined ? started : heardSince(started, memory);

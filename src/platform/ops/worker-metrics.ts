@@ -9,6 +9,7 @@ export interface WorkerStats {
   readonly requests: number;
   readonly openBreakers: number;
   readonly waiting: number;
+  readonly remembered: number;
 }
 
 const SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
@@ -16,6 +17,11 @@ const GAUGES: readonly (readonly [name: string, help: string, field: keyof Worke
   ['processing_partitions', 'Partitions that this instance owns', 'partitions'],
   ['processing_partitions_behind', 'Those that are read from the history', 'behind'],
   ['processing_tasks_waiting', 'Tasks that wait to be committed', 'tasks'],
+  [
+    'alarm_memory_entries',
+    'What this instance remembers of objects for alarms: states, packets and instants',
+    'remembered',
+  ],
   ['webhook_requests_running', 'Requests to receivers of webhooks that are not answered yet', 'requests'],
   ['webhook_breakers_open', 'Webhooks that are left alone because their receivers fail', 'openBreakers'],
   [
