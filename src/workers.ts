@@ -86,7 +86,8 @@ export function createWorkers(parts: WorkerParts): Workers {
     database,
     now,
     log: parts.log.child({ module: 'processing' }),
-    processors: [webhooks.processor, alarms.processor, notifier.processor],
+    // Alarms are the first: they may leave tasks for another turn, with which those of the others wait.
+    processors: [alarms.processor, webhooks.processor, notifier.processor],
     // What was missed is for the webhooks of now.
     openHistory: (position) => reloaded.then(() => openHistory(position)),
     onRefill,

@@ -16,6 +16,13 @@ export interface ActiveRule {
   readonly reach: Reach;
   /** Of its owner; null where that is no active user. */
   readonly scope: Scope | null;
+  /** Changes while it runs. */
+  readonly seen: {
+    /** Its expressions have taken so many steps that changes are not to wait for them. */
+    isDear: boolean;
+    /** They have taken too many: the rule shows it. */
+    isExhausted: boolean;
+  };
 }
 
 /** An object as rules select it. */

@@ -222,8 +222,8 @@ async function isBehind(database: Database, scope: Scope, gateway: string, objec
   return present === objectId;
 }
 
-/** Shows at the rule that its owner, or who set it up, may not do what it says. */
-function showRefused(ruleId: string, refusal: string | null): OutputWrite[] {
+/** Shows at the rule what it cannot do; null for nothing. */
+export function showRefused(ruleId: string, refusal: string | null): OutputWrite[] {
   if (refusal === null) return [];
   const filter = { _id: new ObjectId(ruleId) };
   return [

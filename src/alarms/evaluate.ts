@@ -69,6 +69,7 @@ export interface CompiledRule {
   clear(readings: readonly Reading[]): Truth;
   readonly readsLast: boolean;
   readonly readsFix: boolean;
+  readonly hasExpression: boolean;
   readonly silentMs: number | null;
   /** How many comparisons it costs at most, about. */
   readonly cost: number;
@@ -102,6 +103,7 @@ export function compileRule(settings: RuleSettings, zoneOf: (ids: readonly strin
       clear === null ? (readings) => not(when(readings)) : (readings) => and(clear(readings), isNot(when(readings))),
     readsLast: singles.some(({ condition }) => condition.kind === 'expr' && condition.expression.readsLast),
     readsFix: singles.some(({ condition }) => condition.kind === 'geofence'),
+    hasExpression: singles.some(({ condition }) => condition.kind === 'expr'),
     silentMs: silences.length === 0 ? null : Math.min(...silences),
     cost: singles.reduce((sum, { condition }) => sum + costOf(condition), 0),
     callsWhen: isSimple ? when([{ truth: true, sinceMs: 0, value: null }]) : null,

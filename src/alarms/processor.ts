@@ -14,13 +14,15 @@ import {
   type Processor,
   partitionOf,
   type Task,
+  type Turn,
 } from '../processing/processor.js';
 import { readStoredPackets } from '../webhooks/past-packets.js';
 import { isQuiet } from './evaluate.js';
+import { evaluatePacket } from './evaluate-packet.js';
 import { isDefault, isOtherState } from './machine.js';
 import { newMemory, readPacket, receivedMsOf, remember } from './packet-reader.js';
 import { type PartitionMemory, schedule, setState } from './partition-memory.js';
-import { createRound, evaluatePacket, type RoundParts } from './round.js';
+import { createRound, type RoundParts } from './round.js';
 import { dueOf } from './round-states.js';
 import type { RuleObject } from './rule-objects.js';
 import { tenantOf } from './rule-store.js';
@@ -59,7 +61,7 @@ export function createAlarmProcessor(options: AlarmProcessorOptions): Processor<
   return {
     name: 'alarms',
     plan: (change, isWanted) => plan(options, change, isWanted),
-    prepare: (owned, tasks) => prepare(options, owned, tasks),
+    prepare: (owned, tasks, _nextNumber, turn) => prepare(options, owned, { tasks, turn }),
     describe: ({ objectId, work }) => ({ object: objectId, work: work.kind }),
     acquire: options.acquire,
     leave: async ({ index }) => void options.memories.delete(index),
@@ -142,10 +144,10 @@ function isUneventful(memory: PartitionMemory, object: RuleObject, packet: JsonO
   const changed: (() => void)[] = [];
   let cost: number = 0;
   // A task gives each rule its own.
-  const steps = new Steps();
+  const steps = new Steps(LIMITS.plannedSteps);
   for (const rule of object.set.concernedBy(packet, states)) {
     cost += rule.compiled.cost;
-    if (cost > LIMITS.plannedConditions) return false;
+    if (cost > LIMITS.plannedConditions || rule.seen.isDear) return false;
     const held = states?.get(rule.id);
     const isIdle = held === undefined && read !== null && isQuiet(rule.compiled, read, steps);
     if (steps.areSpent) return false;
@@ -202,14 +204,18 @@ function planObject(
 async function prepare(
   options: AlarmProcessorOptions,
   owned: OwnedPartition,
-  tasks: readonly AlarmTask[],
+  { tasks, turn }: { tasks: readonly AlarmTask[]; turn: Turn },
 ): Promise<Outputs> {
   const memory = await options.loaded(owned);
   await waitForRules(options, tasks);
   const round = createRound(options, owned.index, memory);
   const unfinished: AlarmTask[] = [];
+  const done: AlarmTask[] = [];
   for (const task of tasks) {
-    const { objectId, work } = task;
+    const { objectId, work, tenant } = task;
+    if (turn.isOver(tenant)) continue;
+    done.push(task);
+    const before = round.steps();
     if (work.kind === 'rule') {
       if (!(await round.changeRule(work.ruleId))) unfinished.push(task);
     } else if (objectId === null) continue;
@@ -217,10 +223,11 @@ async function prepare(
     else if (work.kind === 'tick') await round.tick(objectId, work.untilMs);
     else if (work.kind === 'cleared') await round.forgetAlarm(objectId, work.ruleId, work.alarmId);
     else await round.changeObject(objectId);
+    turn.spend(tenant, round.steps() - before);
   }
   const committed = (): void => {
     round.keep();
-    for (const task of tasks) {
+    for (const task of done) {
       const { objectId } = task;
       if (objectId !== null && memory.waiting.get(objectId) === task) memory.waiting.delete(objectId);
     }
@@ -228,7 +235,8 @@ async function prepare(
       if (work.kind === 'rule') memory.changedRules.set(work.ruleId, tenant);
     }
   };
-  return { writes: round.writes(), committed };
+  const isDone = new Set(done);
+  return { writes: round.writes(), committed, left: tasks.filter((task) => !isDone.has(task)) };
 }
 
 /** Reads the objects of tasks, and waits for rules that had changed by now and may select them. Throws 503. */

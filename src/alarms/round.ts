@@ -1,20 +1,20 @@
 /** One preparation of tasks: what they make of the states of a partition, and what is to be written. Nothing is kept until it is committed. */
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
-import type { Steps } from '../core/rule/metering.js';
+import { Steps } from '../core/rule/metering.js';
 import { startTurnClock, type TurnClock } from '../live/turn-clock.js';
 import { LATEST_FIRST } from '../packets/store/query.js';
 import { collectPackets } from '../packets/store/reader.js';
 import { toJson } from '../platform/mongo/bson/json-writer.js';
 import type { OutputWrite } from '../processing/commit.js';
 import { partitionOf } from '../processing/processor.js';
-import { toPastId } from '../webhooks/refill.js';
 import type { ActiveRule } from './active-rule.js';
 import { type ClearReason, isUnacknowledged } from './alarm-store.js';
 import {
   type AlarmParts,
   escalateAlarm,
   raiseAlarm,
+  showRefused,
   tellCleared,
   toClearing,
   toFollowing,
@@ -22,7 +22,8 @@ import {
 } from './alarm-writes.js';
 import { splitWaiting } from './escalation.js';
 import type { PacketInput } from './evaluate.js';
-import { afterClearing, type Input, initialState, type MachineParts, type RuleState, step } from './machine.js';
+import { type Evaluated, evaluatePacket, partsOf } from './evaluate-packet.js';
+import { afterClearing, type Input, type RuleState, step } from './machine.js';
 import {
   advanceTo,
   newMemory,
@@ -56,67 +57,6 @@ export interface RoundParts extends AlarmParts {
   readonly objects: RuleObjects;
 }
 
-export interface Evaluated {
-  readonly rule: ActiveRule;
-  readonly object: RuleObject;
-  readonly memory: ObjectMemory;
-}
-
-interface Arrived {
-  /** Null for a data packet that is older than another one. */
-  readonly read: PacketInput | null;
-  readonly packet: JsonObject;
-  readonly receivedMs: number;
-  /** Those of the expressions of several rules; without them, each rule has its own. */
-  readonly steps?: Steps;
-}
-
-/** The machine of a rule for an object. The `_id` of an alarm follows from what began it. */
-const partsOf = ({ rule, object }: Pick<Evaluated, 'rule' | 'object'>): MachineParts => ({
-  rule: rule.compiled,
-  toAlarmId(begunBy) {
-    const secondsS = /^\d{1,13}(\.\d+)?$/.test(begunBy)
-      ? Number(begunBy) / 1_000
-      : Number.parseInt(begunBy.slice(0, 8), 16);
-    return toPastId(Math.max(0, Math.floor(secondsS)), ['alarm', rule.id, object.id, begunBy]);
-  },
-});
-
-/** The instant of a packet by the object's clock. A report of presence has its time from the service's clock. */
-function toObjectMs({ dataMs, aheadMs }: ObjectMemory, { read, packet, receivedMs }: Arrived): number {
-  if (read?.isData !== false || dataMs === -Infinity) return packet.time as number;
-  return Math.max(dataMs, receivedMs - aheadMs);
-}
-
-/** What a packet makes of a state. What time alone does before it belongs to the packet before it. */
-export function evaluatePacket(
-  evaluated: Evaluated,
-  held: RuleState | undefined,
-  { read, packet, receivedMs, steps }: Arrived,
-): { before: RuleState; after: RuleState; effects: readonly CausedEffect[] } {
-  const { rule, memory } = evaluated;
-  const parts = partsOf(evaluated);
-  const before = held ?? initialState(rule.compiled);
-  if (read === null) {
-    const { state, effects } = step(parts, before, { kind: 'heard', atMs: receivedMs - memory.aheadMs });
-    return { before, after: state, effects: effects.map((effect) => ({ effect, packetId: memory.packetId })) };
-  }
-  const atMs = toObjectMs(memory, { read, packet, receivedMs });
-  const packetId = String(packet._id);
-  const early =
-    before.phase === 'idle' && before.heardMs === null && before.startedMs === null
-      ? null
-      : step(parts, before, { kind: 'tick', atMs: atMs - 0.5 });
-  const { state, effects } = step(parts, early?.state ?? before, { kind: 'packet', atMs, packetId, read, steps });
-  if (effects.length === 0 && (early === null || early.effects.length === 0))
-    return { before, after: state, effects: [] };
-  const caused = [
-    ...(early?.effects ?? []).map((effect) => ({ effect, packetId: memory.packetId })),
-    ...effects.map((effect) => ({ effect, packetId })),
-  ];
-  return { before, after: state, effects: caused };
-}
-
 export interface Round {
   readPacket(objectId: string, packet: JsonObject, receivedMs: number): Promise<void>;
   /** Time alone passes up to an instant of the service's clock. */
@@ -125,6 +65,8 @@ export interface Round {
   changeObject(objectId: string): Promise<void>;
   /** False where it has more objects than are written together: it is to be called again then. */
   changeRule(ruleId: string): Promise<boolean>;
+  /** About how many steps it has taken so far. */
+  steps(): number;
   writes(): OutputWrite[];
   /** What was prepared is committed. */
   keep(): void;
@@ -134,6 +76,9 @@ interface State extends RoundParts, WritingParts, RoundStates {
   readonly outputs: OutputWrite[];
   /** Whether packets were read that may come again. */
   hasRefilled: boolean;
+  /** Rules whose expressions have taken too many steps, which they do not show yet. */
+  readonly exhausted: Set<ActiveRule>;
+  steps: number;
   /** Many rules of one object must not hold the process up. */
   readonly turn: TurnClock;
 }
@@ -145,8 +90,11 @@ export function createRound(parts: RoundParts, partition: number, held: Partitio
     held,
     states: new Map(),
     memories: new Map(),
+    gone: new Set(),
     outputs: [],
     hasRefilled: false,
+    exhausted: new Set(),
+    steps: 0,
     prepared: new Map(),
     turn: startTurnClock(),
   };
@@ -154,16 +102,24 @@ export function createRound(parts: RoundParts, partition: number, held: Partitio
     readPacket: (objectId, packet, receivedMs) => readOne(state, objectId, packet, receivedMs),
     tick: (objectId, untilMs) => tick(state, objectId, untilMs),
     forgetAlarm: async (objectId, ruleId, alarmId) => forgetAlarm(state, objectId, ruleId, alarmId),
-    gone: new Set(),
     changeObject: (objectId) => changeObject(state, objectId),
     changeRule: (ruleId) => changeRule(state, ruleId),
-    writes: () => [...state.outputs, ...stateWrites(state), ...refillWrites(state)],
-    keep: () => keepStates(state),
+    steps: () => state.steps,
+    writes: () => [...state.outputs, ...stateWrites(state), ...refillWrites(state), ...exhaustedWrites(state)],
+    keep() {
+      keepStates(state);
+      for (const { seen } of state.exhausted) seen.isExhausted = true;
+    },
   };
 }
 
 const refillWrites = ({ hasRefilled, partition, held }: State): OutputWrite[] =>
   hasRefilled ? [{ collection: ALARM_STATES, operations: [toRefilledWrite(partition, held.refilledToMs)] }] : [];
+
+const TOO_MANY_STEPS = 'its expressions have taken too many steps for a packet, and had no result';
+
+const exhaustedWrites = ({ exhausted }: State): OutputWrite[] =>
+  [...exhausted].flatMap(({ id }) => showRefused(id, TOO_MANY_STEPS));
 
 async function memoryOf(state: State, object: RuleObject, packet: JsonObject): Promise<ObjectMemory> {
   const own = state.memories.get(object.id);
@@ -220,14 +176,21 @@ async function readOne(state: State, objectId: string, packet: JsonObject, recei
   const read = readPacket(memory, packet, object.object);
   for (const rule of concernedBy(state, object, packet)) {
     const before = currentState(state, objectId, rule);
-    const arrived = { read, packet, receivedMs };
-    const { after, effects } = evaluatePacket({ rule, object, memory }, before, arrived);
+    const steps = new Steps(object.set.stepsOfRule);
+    const { after, effects } = evaluatePacket({ rule, object, memory }, before, { read, packet, receivedMs, steps });
+    noteSteps(state, rule, steps);
     const isActing = receivedMs - (packet.time as number) <= rule.compiled.settings.controlMs;
     for (const caused of effects) await apply(state, { rule, object, memory }, caused, { isActing, read });
     storeState(state, objectId, rule, { state: after, effects, isActing });
     await state.turn.yieldIfLong();
   }
   remember(memory, read, receivedMs);
+}
+
+function noteSteps(state: State, rule: ActiveRule, steps: Steps): void {
+  state.steps += steps.taken + rule.compiled.cost * LIMITS.conditionSteps;
+  if (steps.taken > LIMITS.plannedSteps) rule.seen.isDear = true;
+  if (steps.areSpent && !rule.seen.isExhausted) state.exhausted.add(rule);
 }
 
 async function apply(
@@ -254,12 +217,16 @@ async function tick(state: State, objectId: string, untilMs: number): Promise<vo
   const known = state.memories.get(objectId) ?? state.held.objects.get(objectId);
   // What is stored may be ahead of what was evaluated: it only says whether the object was heard.
   const memory = known ?? (await lookBack(state, objectId, { readsLast: false, beforeUs: null }));
+  const unread = new Set(rulesWithState(state, objectId));
   for (const rule of object.set.rules) {
     const present = stateOf(state, objectId, rule.id);
     if (present === undefined || present.key !== rule.key) continue;
+    unread.delete(rule.id);
     await passTime(state, { rule, object, memory }, heardSince(present.state, memory), untilMs);
     await escalate(state, { rule, object });
   }
+  // Of rules that have changed: unless their states end, or begin anew, their time comes too.
+  if (unread.size > 0) schedule(state.held, objectId, untilMs + LIMITS.partitionTickMs);
 }
 
 async function passTime(state: State, evaluated: Evaluated, before: RuleState, untilMs: number): Promise<void> {
@@ -281,16 +248,12 @@ async function escalate(state: State, { rule, object }: Pick<Evaluated, 'rule' |
   const alarmId = held?.state.alarmId ?? null;
   if (held === undefined || held.waiting === null || alarmId === null) return;
   const { due, later } = splitWaiting(held.waiting, state.now());
-  const unread = new Set(rulesWithState(state, objectId));
   for (const { dueMs } of later ?? []) schedule(state.held, object.id, dueMs);
   if (due.length === 0) return;
   const isWanted = await isUnacknowledged(state.database, alarmId);
-    unread.delete(rule.id);
   if (isWanted) state.outputs.push(...(await escalateAlarm(state, { rule, object }, { alarmId, steps: due })));
   putState(state, object.id, rule.id, { ...held, waiting: isWanted ? later : null });
 }
-  // Of rules that have changed: unless their states end, or begin anew, their time comes too.
-  if (unread.size > 0) schedule(state.held, objectId, untilMs + LIMITS.partitionTickMs);
 
 /** What is known of when the object was heard last. It was not silent for a rule that did not yet run. */
 function heardSince(state: RuleState, { dataMs, aheadMs }: ObjectMemory): RuleState {
@@ -317,6 +280,12 @@ function end(state: State, objectId: string, ruleId: string, reason: ClearReason
   const { alarmId } = held.state;
   if (alarmId !== null) state.outputs.push(...toClearing(alarmId, state.now(), reason, state.now()));
   putState(state, objectId, ruleId, null);
+}
+
+/** What packets before have made of it in this round would come back otherwise. */
+function forget({ gone, memories }: State, objectId: string): void {
+  memories.delete(objectId);
+  gone.add(objectId);
 }
 
 async function changeObject(state: State, objectId: string): Promise<void> {
@@ -346,12 +315,6 @@ function isUnstarted(state: State, objectId: string, rule: ActiveRule): boolean 
 /** Silence counts from the last packet; of an object that sent none, from when it or the rule began, whichever is later. */
 function startSilence(state: State, { id, createdMs }: RuleObject, rule: ActiveRule): void {
   if (!isUnstarted(state, id, rule)) return;
-/** What packets before have made of it in this round would come back otherwise. */
-function forget({ gone, memories }: State, objectId: string): void {
-  memories.delete(objectId);
-  gone.add(objectId);
-}
-
   const started = { ...currentState(state, id, rule), startedMs: Math.max(createdMs, rule.stored.revision) };
   const memory = state.memories.get(id) ?? state.held.objects.get(id);
   const next = memory === undefined ? started : heardSince(started, memory);

@@ -271,7 +271,8 @@ async function prepare(
   const compiled = compileRule(settings, await finding);
   const { fields } = stored;
   const key = JSON.stringify([fields.when ?? null, fields.clear ?? null, fields.schedule ?? null]);
-  return { id: stored.id, serial: ++state.serial, stored, compiled, key, reach, scope };
+  const seen = { isDear: false, isExhausted: false };
+  return { id: stored.id, serial: ++state.serial, stored, compiled, key, reach, scope, seen };
 }
 
 function remembering(find: ZoneFinder): ZoneFinder {

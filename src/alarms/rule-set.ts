@@ -1,5 +1,6 @@
 /** The rules of an object, and which of them a packet may concern. Pure. */
 import type { JsonObject } from '../core/json.js';
+import { LIMITS } from '../core/limits.js';
 import type { SingleCondition } from '../core/rule/condition.js';
 import type { ActiveRule } from './active-rule.js';
 import type { HeldState } from './partition-memory.js';
@@ -8,6 +9,8 @@ export interface RuleSet {
   readonly rules: readonly ActiveRule[];
   readonly readsLast: boolean;
   readonly readsFix: boolean;
+  /** The steps that the expressions of one rule may take for a packet. */
+  readonly stepsOfRule: number;
   has(rule: ActiveRule): boolean;
   /** The rules that a packet may concern: by what it contains, or because time goes on. */
   concernedBy(packet: JsonObject, states: ReadonlyMap<string, HeldState> | undefined): Iterable<ActiveRule>;
@@ -21,6 +24,7 @@ export function createRuleSet(rules: readonly ActiveRule[]): RuleSet {
     rules,
     readsLast: rules.some(({ compiled }) => compiled.readsLast),
     readsFix: rules.some(({ compiled }) => compiled.readsFix),
+    stepsOfRule: stepsOfRule(rules),
   };
   if (rules.length <= FEW) return { ...common, has: (rule) => rules.includes(rule), concernedBy: () => rules };
   const byId = new Map(rules.map((rule) => [rule.id, rule]));
@@ -50,6 +54,12 @@ export function createRuleSet(rules: readonly ActiveRule[]): RuleSet {
       return found;
     },
   };
+}
+
+/** All have the same share: what one of them takes is not missing to another one. */
+function stepsOfRule(rules: readonly ActiveRule[]): number {
+  const count = rules.filter(({ compiled }) => compiled.hasExpression).length;
+  return Math.min(LIMITS.expressionSteps, Math.floor(LIMITS.objectExpressionSteps / Math.max(1, count)));
 }
 
 /** The parameters without which a packet says nothing to an idle rule; null where it may say something without any. */

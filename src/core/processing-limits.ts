@@ -16,6 +16,8 @@ export const PROCESSING_LIMITS = {
   tenantTaskBytesUnderLoad: 64 * KIB,
   commitTasks: 250,
   commitBytes: 4 * MIB,
+  // Steps that the tasks of a tenant may take for one transaction, about 20 ns each: others wait so long. One task may take more.
+  commitTenantSteps: 1_000_000,
 
   // A refill out of packets: how long before the lost position a packet may have been received, and how old its own time may be.
   refillMarginMs: MINUTE_MS,

@@ -34,7 +34,11 @@ export const RULE_LIMITS = {
   // Conditions of an object's rules that are evaluated while a change is planned, where an expression or a geofence counts as many.
   // More of them would delay the live feed.
   plannedConditions: 200,
+  // Steps of all expressions that are evaluated while a change is planned. A rule that has taken more is not evaluated there again.
+  plannedSteps: 20_000,
   conditionsOfExpression: 20,
+  // About how many steps a condition takes that is no expression.
+  conditionSteps: 5,
   alarmNotes: 100,
   alarmNoteCharacters: 4_096,
 
@@ -57,6 +61,8 @@ export const RULE_LIMITS = {
   // value or an operator takes, a member of an object, an error, a time in a zone, a character that is parsed as JSON. How many
   // characters of what is sought are compared in one. How deep the values are nested that operators and functions are given.
   expressionSteps: 200_000,
+  // Of all rules of an object for a packet: each rule with an expression has its share.
+  objectExpressionSteps: 2_000_000,
   expressionNodeSteps: 10,
   expressionMemberSteps: 10,
   expressionErrorSteps: 500,

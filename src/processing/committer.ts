@@ -7,6 +7,7 @@ import { clock } from '../platform/clock.js';
 import { type Commits, FencedError, type OutputWrite } from './commit.js';
 import type { Holding } from './holding.js';
 import { endCommit, findWaiting, type Part, type PartOptions, preparePart, prepareParts } from './parts.js';
+import { ENDLESS } from './processor.js';
 
 const FIRST_PAUSE_MS = 50;
 
@@ -146,9 +147,13 @@ async function splitFailed(
     return commitParts(options, [{ ...part, outputs: [] }], signal);
   }
   const half = Math.ceil(taken.length / 2);
-  const first = await preparePart(options, holding, taken.slice(0, half), taken[half]);
+  const first = await preparePart(options, holding, {
+    taken: taken.slice(0, half),
+    next: taken[half],
+    turn: ENDLESS,
+  });
   await commitParts(options, [first], signal);
-  const second = await preparePart(options, holding, taken.slice(half), next);
+  const second = await preparePart(options, holding, { taken: taken.slice(half), next, turn: ENDLESS });
   await commitParts(options, [second], signal);
 }
 

@@ -11,7 +11,7 @@ import {
   type TenantQueue,
   takeTasks,
 } from './holding.js';
-import type { Outputs, Processor } from './processor.js';
+import { createTurn, type Outputs, type Processor, type Task, type Turn } from './processor.js';
 
 export interface PartOptions {
   readonly processors: readonly Processor[];
@@ -54,22 +54,30 @@ export async function prepareParts(
 ): Promise<{ parts: readonly Part[]; hasFailed: boolean }> {
   let hasFailed: boolean = false;
   const parts: Part[] = [];
+  const turn = createTurn();
   for (const [holding, taken] of takeShares(waiting)) {
     try {
-      parts.push(await preparePart(options, holding, taken));
+      const part = await preparePart(options, holding, { taken, turn });
+      if (part.taken.length > 0) parts.push(part);
+      else endCommit(holding);
     } catch (error) {
       hasFailed = true;
       options.log.error({ err: error, partition: holding.owned.index }, 'failed to prepare outputs; retrying');
-      for (const queue of holding.queues.values()) {
-        returnTasks(
-          queue,
-          taken.filter(({ task }) => task.tenant === queue.tenant),
-        );
-      }
+      giveBack(holding, taken);
       endCommit(holding);
     }
   }
   return { parts, hasFailed };
+}
+
+/** The tasks wait on, each in its queue. */
+function giveBack(holding: Holding, taken: readonly PlannedTask[]): void {
+  for (const queue of holding.queues.values()) {
+    returnTasks(
+      queue,
+      taken.filter(({ task }) => task.tenant === queue.tenant),
+    );
+  }
 }
 
 /** Takes the tasks of one transaction. Each tenant has the same share; those who have least are first, and what they leave is shared by the rest. */
@@ -122,20 +130,38 @@ export function endCommit(holding: Holding): void {
   for (const queue of holding.queues.values()) queue.isCommitting = false;
 }
 
-/** The outputs of tasks, and how far they bring the partition: not past the change that the next task belongs to. */
+interface ToPrepare {
+  readonly taken: readonly PlannedTask[];
+  readonly next?: PlannedTask | undefined;
+  readonly turn: Turn;
+}
+
+/**
+ * The outputs of tasks, and how far they bring the partition: not past the change that the next task belongs to. What the turn has no room
+ * for is not among those that are taken any more.
+ */
 export async function preparePart(
   { processors, livePosition }: PartOptions,
   holding: Holding,
-  taken: readonly PlannedTask[],
-  next?: PlannedTask,
+  { taken: all, next, turn }: ToPrepare,
 ): Promise<Part> {
   let { lastNumber } = holding;
+  let taken = all;
+  let left: readonly PlannedTask[] = [];
   const nextNumber = (): number => ++lastNumber;
   const outputs: Outputs[] = [];
   for (const [index, processor] of processors.entries()) {
     const own = taken.filter((one) => one.processor === index).map(({ task }) => task);
-    if (own.length > 0) outputs.push(await processor.prepare(holding.owned, own, nextNumber));
+    if (own.length === 0) continue;
+    const made = await processor.prepare(holding.owned, own, nextNumber, turn);
+    outputs.push(made);
+    if (made.left === undefined || made.left.length === 0) continue;
+    if (left.length > 0 || outputs.length > 1) throw new Error(`${processor.name} must be the first to leave tasks`);
+    left = toLeft(taken, made.left);
+    const isLeft = new Set(left);
+    taken = taken.filter((one) => !isLeft.has(one));
   }
+  giveBack(holding, left);
   const committed = findCommitted(holding, taken, next);
   const { epoch, commits } = holding;
   const done = findDone(holding, livePosition(), committed);
@@ -147,6 +173,20 @@ export async function preparePart(
     outputs,
     advance: { index: holding.owned.index, epoch, commits, done, lastNumber },
   };
+}
+
+/** Those of each tenant from the change on whose task is left: tasks of one change are never parted. */
+function toLeft(taken: readonly PlannedTask[], tasks: readonly Task[]): readonly PlannedTask[] {
+  const isLeft = new Set(tasks);
+  const from = new Map<string, Task>();
+  for (const task of tasks) if (!from.has(task.tenant)) from.set(task.tenant, task);
+  const begun = new Set<string>();
+  return taken.filter(({ task }) => {
+    const first = from.get(task.tenant);
+    const isOfFirst = task.position !== null && task.position === first?.position;
+    if (isLeft.has(task) || isOfFirst) begun.add(task.tenant);
+    return begun.has(task.tenant);
+  });
 }
 
 function findCommitted(

@@ -1,6 +1,7 @@
 /** The interface between the engine and its users: they turn changes into tasks, and tasks into outputs. */
 
 import type { Change } from '../core/change.js';
+import { LIMITS } from '../core/limits.js';
 import type { OutputWrite } from './commit.js';
 
 /** A partition that this instance owns. */
@@ -23,9 +24,29 @@ export interface Task {
   readonly bytes: number;
 }
 
+/** What tenants may compute for one transaction. */
+export interface Turn {
+  /** The tenant has had its share: its next task waits for another turn. Never before its first task. */
+  isOver(tenant: string): boolean;
+  spend(tenant: string, steps: number): void;
+}
+
+/** Without shares. */
+export const ENDLESS: Turn = { isOver: () => false, spend: () => undefined };
+
+export function createTurn(): Turn {
+  const taken = new Map<string, number>();
+  return {
+    isOver: (tenant) => (taken.get(tenant) ?? 0) >= LIMITS.commitTenantSteps,
+    spend: (tenant, steps) => void taken.set(tenant, (taken.get(tenant) ?? 0) + steps),
+  };
+}
+
 /** The results of tasks. */
 export interface Outputs {
   readonly writes: readonly OutputWrite[];
+  /** The tasks that wait for another turn: of each tenant those from one on. Of the first processor only. */
+  readonly left?: readonly Task[];
   /** Called when the outputs are stored. */
   committed(): void;
 }
@@ -38,7 +59,7 @@ export interface Processor<T extends Task = Task> {
   /** The tasks of a change. Called for every change: must return `NO_TASKS` fast if there are none. */
   plan(change: Change, isWanted: IsWanted): readonly T[] | Promise<readonly T[]>;
   /** The outputs of tasks, also again of some of them. `nextNumber` returns numbers that increase within the partition, across owners. */
-  prepare(owned: OwnedPartition, tasks: readonly T[], nextNumber: () => number): Outputs | Promise<Outputs>;
+  prepare(owned: OwnedPartition, tasks: readonly T[], nextNumber: () => number, turn: Turn): Outputs | Promise<Outputs>;
   /** Which task it is, for the log. */
   describe(task: T): object;
   /** This instance owns the partition from now on. */

@@ -11,10 +11,17 @@ const tooManySteps = new Error(TOO_MANY_STEPS);
 
 /** The steps that an evaluation may take. */
 export class Steps {
+  readonly #most: number;
   #left: number;
 
   constructor(most: number = LIMITS.expressionSteps) {
+    this.#most = most;
     this.#left = most;
+  }
+
+  /** How many were taken; where they are spent, how many there were. */
+  get taken(): number {
+    return this.#most - Math.max(0, this.#left);
   }
 
   get areSpent(): boolean {

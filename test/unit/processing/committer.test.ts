@@ -5,7 +5,7 @@ import { LIMITS } from '../../../src/core/limits.js';
 import type { Advance, Commits } from '../../../src/processing/commit.js';
 import { createCommitter } from '../../../src/processing/committer.js';
 import { type Holding, pushTasks } from '../../../src/processing/holding.js';
-import type { Processor } from '../../../src/processing/processor.js';
+import type { Outputs, Processor } from '../../../src/processing/processor.js';
 import { holdAll, MIB, planned, positionOf, processor, queueOf, TENANT } from '../../support/holdings.js';
 import { until } from '../../support/until.js';
 
@@ -18,7 +18,7 @@ interface Stored {
 /** A committer whose outputs are stored in memory; `onCommit` is called before each commit, and may refuse it. */
 function createTried(
   indexes: readonly number[],
-  { prepare = processor.prepare, onCommit = async () => undefined }: Partial<Parts> = {},
+  { prepare = processor.prepare, second = processor.prepare, onCommit = async () => undefined }: Partial<Parts> = {},
 ) {
   const holdings = holdAll(...indexes);
   const stored: Stored[] = [];
@@ -39,7 +39,10 @@ function createTried(
   };
   const committer = createCommitter({
     commits: inMemory,
-    processors: [{ ...processor, prepare }],
+    processors: [
+      { ...processor, prepare },
+      { ...processor, prepare: second },
+    ],
     holdings,
     livePosition: () => positionOf(0),
     onLost: ({ owned }) => void holdings.delete(owned.index),
@@ -56,6 +59,8 @@ function createTried(
 
 interface Parts {
   readonly prepare: Processor['prepare'];
+  /** Of a second processor. */
+  readonly second: Processor['prepare'];
   readonly onCommit: (outputs: readonly Stored[]) => Promise<void>;
 }
 
@@ -93,6 +98,54 @@ test('gives each tenant its share of a partition, however many tasks another one
     const numbers = storedOf(index).map(({ number }) => number);
     expect(numbers).toEqual(numbers.map((_, n) => n + 1));
   }
+});
+
+test('gives a tenant whose tasks take long a few of them each time, in order, and the others all of theirs', async () => {
+  const { add, stored, storedOf } = createTried([0, 1], {
+    prepare(owned, tasks, nextNumber, turn) {
+      const done = tasks.filter(({ tenant }) => {
+        if (turn.isOver(tenant)) return false;
+        turn.spend(tenant, tenant === 'dear' ? LIMITS.commitTenantSteps / 2 : 1);
+        return true;
+      });
+      const left = tasks.filter((task) => !done.includes(task));
+      return { ...(processor.prepare(owned, done, nextNumber, turn) as Outputs), left };
+    },
+  });
+  for (const index of [0, 1]) add(index, 1, 11, { tenant: 'dear' });
+  add(1, 11, 31, { tenant: 'cheap' });
+  await until(() => stored.length === 40);
+  // Two of the one fit into the first transaction, with all of the other one.
+  const isDear = ({ position }: Stored): boolean => numberOf(String(position)) < 11;
+  expect(stored.slice(0, 22).filter(isDear)).toHaveLength(2);
+  for (const index of [0, 1]) {
+    const positions = storedOf(index)
+      .filter(isDear)
+      .map(({ position }) => position);
+    expect(positions).toEqual(positions.map((_, n) => positionOf(n + 1)));
+    expect(storedOf(index).map(({ number }) => number)).toEqual(storedOf(index).map((_, n) => n + 1));
+  }
+});
+
+test('leaves the whole of a change, with what other processors make of it', async () => {
+  const prepared: (string | null)[] = [];
+  const second: Processor['prepare'] = (owned, tasks, ...others) => {
+    prepared.push(...tasks.map(({ position }) => position));
+    return processor.prepare(owned, tasks, ...others);
+  };
+  const { holdings, committer, stored } = createTried([0], {
+    second,
+    prepare: (owned, tasks, nextNumber, turn) => {
+      const [first, ...left] = tasks;
+      return { ...(processor.prepare(owned, first === undefined ? [] : [first], nextNumber, turn) as Outputs), left };
+    },
+  });
+  const both = [1, 2, 3].flatMap((n) => [1, 0].map((of) => ({ ...planned(0, n), processor: of })));
+  pushTasks(queueOf(holdings, 0), both);
+  committer.wake();
+  await until(() => stored.length === 6);
+  expect(stored.map(({ position }) => position)).toEqual([1, 1, 2, 2, 3, 3].map(positionOf));
+  expect(prepared).toEqual([1, 2, 3].map(positionOf));
 });
 
 test('begins with another partition each time, so that big tasks of one do not keep out others', async () => {
@@ -134,9 +187,9 @@ test('is idle for a partition that leaves while tasks of others keep coming', as
 test('retries where outputs cannot be prepared, and commits the others meanwhile', async () => {
   let failures = 0;
   const { add, storedOf, holdings, errors } = createTried([0, 1], {
-    prepare(owned, tasks, nextNumber) {
+    prepare(owned, tasks, ...others) {
       if (owned.index === 0 && failures++ < 2) throw new Error('not now');
-      return processor.prepare(owned, tasks, nextNumber);
+      return processor.prepare(owned, tasks, ...others);
     },
   });
   add(0, 1, 4);
