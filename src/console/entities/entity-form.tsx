@@ -25,10 +25,14 @@ export function EntityForm({ kind, entity, onDone, onClose }: EntityFormProps) {
   const texts = useSignal<Readonly<Record<string, string>>>(
     Object.fromEntries(fields.map((field) => [field.name, toText(field, entity, fields)])),
   );
+  // What has a value is shown in any case, so that it can be removed.
+  const shown = fields.filter(({ name, kinds }) => (kinds?.has(texts.value.kind ?? '') ?? true) || texts.value[name]);
   const work = useWork();
   const save = async (): Promise<void> => {
-    const parts = fields.map((field) => toPart(field, texts.value[field.name] ?? '', entity, fields));
+    const parts = shown.map((field) => toPart(field, texts.value[field.name] ?? '', entity, fields));
     const body: Json = Object.assign({}, ...parts);
+    for (const { name, sentWith } of shown)
+      if (sentWith !== undefined && Object.hasOwn(body, name)) body[sentWith] ??= texts.value[sentWith];
     if (entity !== null && Object.keys(body).length === 0) return onClose();
     const path = { store: kind.store, id: entity?._id ?? '' };
     const answer =
@@ -41,7 +45,7 @@ export function EntityForm({ kind, entity, onDone, onClose }: EntityFormProps) {
   return (
     <Dialog title={t(entity === null ? 'entity.new' : 'entity.edit')} onClose={onClose} size="medium">
       <Form work={work} submit={t('action.save')} onSubmit={save} onCancel={onClose}>
-        {fields.map((field) => (
+        {shown.map((field) => (
           <EntityInput
             key={field.name}
             field={field}

@@ -22,6 +22,10 @@ export interface EntityField {
   readonly isRequired?: boolean;
   /** Set when the entity is created, and not changed any more. */
   readonly isFixed?: boolean;
+  /** The kinds of sources that have it; all without this. */
+  readonly kinds?: ReadonlySet<string>;
+  /** The field that is sent together with it, also unchanged: a key belongs to the address that it is given with. */
+  readonly sentWith?: string;
   /** What a new entity begins with. */
   readonly initial?: unknown;
   /** The value of a field that was emptied; `undefined` where it cannot be, because a change removes nothing. */

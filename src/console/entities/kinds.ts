@@ -1,5 +1,6 @@
 /** What the pages of stores show and let people edit, store by store; stores of administrators are described by their schema. */
 import { WEBHOOK_EVENTS } from '../../core/event-names.js';
+import { COMMANDED_KINDS } from '../../core/source-kinds.js';
 import type { Entity } from '../state/api.js';
 import type { TextKey } from '../text/language.js';
 import { type EntityField, OWN_FIELDS } from './field.js';
@@ -194,6 +195,22 @@ const SOURCES: EntityKind = {
     { name: 'group', text: 'entity.group', kind: 'reference', store: 'groups', isFixed: true },
     { name: 'timezone', text: 'source.timezone', kind: 'text', hint: 'source.timezoneHint', cleared: null },
     { name: 'map', text: 'source.map', kind: 'json', hint: 'source.mapHint', cleared: null },
+    {
+      name: 'commandUrl',
+      text: 'source.commandUrl',
+      kind: 'text',
+      hint: 'source.commandUrlHint',
+      kinds: COMMANDED_KINDS,
+      cleared: null,
+    },
+    {
+      name: 'commandKey',
+      text: 'source.commandKey',
+      kind: 'password',
+      hint: 'source.commandKeyHint',
+      kinds: COMMANDED_KINDS,
+      sentWith: 'commandUrl',
+    },
   ],
 };
 

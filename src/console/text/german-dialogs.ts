@@ -7,6 +7,11 @@ export const GERMAN_DIALOGS: DialogCatalogue = {
   'source.address': 'Adresse für den Sender',
   'source.chirpstackAbout': 'LoRaWAN-Sensoren eines ChirpStack-Servers.',
   'source.code': 'QR-Code der Adresse',
+  'source.commandKey': 'Schlüssel für Befehle',
+  'source.commandKeyHint':
+    'Das Token für diese Adresse, das niemand zu sehen bekommt. Ein anderer Host braucht es erneut.',
+  'source.commandUrl': 'Adresse für Befehle',
+  'source.commandUrlHint': 'Wo das System Befehle für seine Geräte annimmt.',
   'source.first': 'Das erste Paket ist angekommen.',
   'source.flespiAbout': 'Tracker und Nachrichten der Plattform flespi.',
   'source.idHint': 'Teil der Adresse, etwa phones. Erlaubt sind dieselben Zeichen wie in der id eines Objekts.',
@@ -15,7 +20,8 @@ export const GERMAN_DIALOGS: DialogCatalogue = {
     'Der Schlüssel wird nur gezeigt, wenn er entsteht. Ohne ihn ist ein neuer nötig: Der jetzige gilt dann nicht mehr.',
   'source.lastUsed': 'Das letzte Paket kam am {moment} an.',
   'source.map': 'Wo die Werte stehen (JSON)',
-  'source.mapHint': 'Für die Art json, etwa {"object": "$.dev.id", "temperature": "$.t[0].v"}.',
+  'source.mapHint':
+    'Für die Art json, etwa {"object": "$.dev.id", "temperature": "$.t[0].v"}. Für OwnTracks gibt {"commands": true} Telefonen ihre Befehle.',
   'source.newKey': 'Neuer Schlüssel',
   'source.newKeyAbout': 'Der jetzige Schlüssel gilt sofort nicht mehr. Jeder Sender braucht den neuen.',
   'source.once': 'Kopieren Sie die Adresse jetzt: Der Schlüssel darin wird nicht noch einmal gezeigt.',

@@ -64,3 +64,42 @@ test('offers the kinds of sources as cards of one group of radio buttons, by mou
   await page.keyboard.press('ArrowRight');
   expect(await chosen()).toContain(SOURCE_KINDS.traccar);
 });
+
+test('sets where commands go, of the kinds that take them, with a key that is bound to the host', async () => {
+  const page = await browser.openAs('/data/sources');
+  await page.getByRole('button', { name: 'New' }).click();
+  const dialog = page.getByRole('dialog');
+  const address = dialog.getByLabel('Address for commands');
+  const key = dialog.getByLabel('Key for commands');
+  await dialog.getByText(SOURCE_KINDS.osmand, { exact: true }).click();
+  await eventually(async () => expect([await address.count(), await key.count()]).toEqual([0, 0]));
+  await dialog.getByText(SOURCE_KINDS.traccar, { exact: true }).click();
+  await dialog.getByLabel('Name').fill('Trackers');
+  await dialog.getByLabel('id', { exact: true }).fill('trackers');
+  await address.fill('https://traccar.example.com/a');
+  await key.fill('first');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByLabel('Address for the sender').waitFor();
+  const stored = () => service.client.db().collection('sources').findOne({ id: 'trackers' });
+  expect(await stored()).toMatchObject({
+    commandUrl: 'https://traccar.example.com/a',
+    _commandKey: { origin: 'https://traccar.example.com', key: 'first' },
+  });
+  await dialog.getByRole('button', { name: 'Close' }).click();
+
+  const edit = () => page.getByRole('row', { name: 'Trackers' }).getByRole('button', { name: 'Edit' }).click();
+  await edit();
+  await eventually(async () =>
+    expect([await address.inputValue(), await key.inputValue()]).toEqual(['https://traccar.example.com/a', '']),
+  );
+  // The key alone: its address goes with it.
+  await key.fill('second');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await until(async () => (await stored())?._commandKey.key === 'second', 'the new key');
+  await edit();
+  await address.fill('https://elsewhere.example.com');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await until(async () => (await stored())?.commandUrl === 'https://elsewhere.example.com', 'the new address');
+  // The key stays that of the former host, and is sent nowhere.
+  expect((await stored())?._commandKey.origin).toBe('https://traccar.example.com');
+});
