@@ -114,9 +114,14 @@ const PRELOADED = [
 
 /** What the first page loads later: it finds there what it shares with the page, which would be files of their own otherwise. */
 const FIRST_PAGE = 'home/home.tsx';
-const OF_FIRST_PAGE = ['attention.tsx', 'choice.tsx', 'object-card.tsx', 'object-table.tsx', 'tiles.tsx'].map(
-  (file) => `home/${file}`,
-);
+const OF_FIRST_PAGE = [
+  'attention.tsx',
+  'choice.tsx',
+  'object-card.tsx',
+  'object-table.tsx',
+  'tiles.tsx',
+  'views-dialog.tsx',
+].map((file) => `home/${file}`);
 
 const importOf = (file) => `import ${JSON.stringify(file)};`;
 

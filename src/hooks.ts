@@ -6,6 +6,7 @@ import { type ObjectHookDeps, objectHooks } from './devices/object-hooks.js';
 import { sourceHooks } from './devices/sources/source-hooks.js';
 import type { StoreHooks } from './entities/hooks.js';
 import { type StoreHookDeps, storeHooks } from './entities/store-hooks.js';
+import { viewHooks } from './entities/view-hooks.js';
 import { type HandlerHookDeps, handlerHooks } from './webhooks/handler-hooks.js';
 
 export type AllHookDeps = UserHookDeps & ObjectHookDeps & StoreHookDeps & HandlerHookDeps;
@@ -21,5 +22,6 @@ export function createHooks(deps: AllHookDeps): ReadonlyMap<string, StoreHooks> 
     ['sources', sourceHooks(deps)],
     ['handlers', handlerHooks(deps)],
     ['rules', ruleHooks(deps)],
+    ['views', viewHooks(deps)],
   ]);
 }

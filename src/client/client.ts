@@ -92,6 +92,7 @@ const STORES = [
   'tokens',
   'geofences',
   'labels',
+  'views',
   'handlers',
   'sources',
   'stores',

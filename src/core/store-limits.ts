@@ -1,4 +1,4 @@
-/** Limits of stores that administrators add. A part of `LIMITS`. */
+/** Limits of stores that administrators add, and of saved views. A part of `LIMITS`. */
 import { KIB } from './units.js';
 
 export const STORE_LIMITS = {
@@ -14,4 +14,7 @@ export const STORE_LIMITS = {
   schemaFreeSteps: 200_000,
   schemaStepsBetween: 10_000,
   schemaCheckMs: 12,
+  // Saved views of the console.
+  viewsPerUser: 100,
+  viewCharacters: 2_000,
 } as const;

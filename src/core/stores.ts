@@ -191,6 +191,16 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     throughObjects: 'groups',
   },
   labels: { fields: { name: text().nullish() }, throughObjects: 'groups' },
+  // What the first page of the console shows: the query of its address.
+  views: {
+    fields: {
+      name,
+      query: text(LIMITS.viewCharacters).regex(/^[^\s?#]*$/, 'expected the query of an address, without its "?"'),
+      shared: z.boolean().optional(),
+    },
+    texts: ['name', 'query'],
+    defaults: { shared: false },
+  },
   handlers: {
     fields: {
       name: text().nullish(),

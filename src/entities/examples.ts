@@ -27,6 +27,10 @@ export const EXAMPLES: Readonly<Record<string, { created: Part; changed: Part }>
   Token: { created: TOKEN, changed: { name: 'Map' } },
   Geofence: { created: { name: 'Depot', ...CIRCLE }, changed: { radius: 800 } },
   Label: { created: { name: 'refrigerated' }, changed: { name: 'frozen' } },
+  View: {
+    created: { name: 'Offline trucks', query: 'show=offline&label=truck&view=table', shared: true },
+    changed: { name: 'Trucks that are away' },
+  },
   Handler: {
     created: { name: 'Backend', url: 'https://example.com/vigil' },
     changed: { name: 'Backend of Berlin' },

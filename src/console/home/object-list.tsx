@@ -1,6 +1,6 @@
 /** The list of objects: search, filter, and a row for each with its most telling value. */
 
-import { signal } from '@preact/signals';
+import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
@@ -10,8 +10,9 @@ import { VirtualList } from '../parts/virtual-list.js';
 import { worstByObject } from '../state/alarms.js';
 import { loadError, loadFleet, loading, objects, packetsPerSecond, stateRevision } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
-import { loadPart } from '../state/parts.js';
+import { loadPart, usePart } from '../state/parts.js';
 import { may } from '../state/session.js';
+import { write } from '../state/write.js';
 import { formatNumber, loadTexts, t, tn } from '../text/language.js';
 import { useShow } from './address.js';
 import { ListFilters } from './list-filters.js';
@@ -77,6 +78,7 @@ function ListHead() {
             {countText(visible.value.length)}
             {packetsPerSecond.value > 0 && ` · ${tn('list.rate', packetsPerSecond.value)}`}
           </span>
+          <Views />
           {may('POST', '/objects') && (
             <a class="link-button" href={toAddress('/welcome')} aria-label={t('list.add')}>
               <Icon name="plus" size={16} /> <span>{t('list.add')}</span>
@@ -85,6 +87,24 @@ function ListHead() {
         </p>
       </div>
     </div>
+  );
+}
+
+const viewsDialog = signal<typeof import('./views-dialog.js') | null>(null);
+
+/** The menu of saved views. */
+function Views() {
+  const isOpen = useSignal(false);
+  const load = () => loadTexts('views').then(() => import('./views-dialog.js'));
+  const part = usePart(viewsDialog, load, isOpen.value);
+  if (!may('GET', '/views')) return null;
+  return (
+    <>
+      <button type="button" class="link-button" aria-label={t('views.title')} onClick={() => write(isOpen)(true)}>
+        <Icon name="list" size={16} /> <span>{t('views.title')}</span>
+      </button>
+      {isOpen.value && part && <part.ViewsDialog onClose={() => write(isOpen)(false)} />}
+    </>
   );
 }
 

@@ -1,9 +1,10 @@
 /** Finds objects, pages and actions from everywhere. Loaded when it is first opened. */
 import { useComputed, useSignal } from '@preact/signals';
-import { useId, useRef } from 'preact/hooks';
+import { useEffect, useId, useRef } from 'preact/hooks';
 import { fold } from '../../core/fold.js';
 import { accessTabs } from '../entities/access-tabs.js';
 import { pathOf, readableStores, titleOfStore } from '../entities/data-tabs.js';
+import { loadSavedViews, pathOfView, savedViews } from '../home/saved-views.js';
 import { Dialog } from '../parts/dialog.js';
 import { Icon, type IconName } from '../parts/icon.js';
 import { keyOf, ordered } from '../state/by-name.js';
@@ -37,6 +38,8 @@ export function Palette({ pages, onClose }: PaletteProps) {
   const list = useRef<HTMLDivElement>(null);
   const text = useSignal('');
   const at = useSignal(0);
+  // Without an answer, everything else is found.
+  useEffect(() => void loadSavedViews().catch(() => undefined), []);
   const entries = useComputed(() => find(text.value, pages)).value;
   const active = Math.min(at.value, entries.length - 1);
   const open = (entry: Entry | undefined): void => {
@@ -77,7 +80,7 @@ export function Palette({ pages, onClose }: PaletteProps) {
       <div ref={list} id={id} class="palette" role="listbox" aria-label={t('palette.title')}>
         {entries.map((entry, index) => (
           <Option
-            key={`${entry.path} ${entry.text}`}
+            key={`${entry.path} ${entry.text} ${entry.note}`}
             id={`${id}-${index}`}
             entry={entry}
             isActive={index === active}
@@ -105,10 +108,10 @@ const Option = ({ id, entry, isActive, onOpen }: OptionProps) => (
   </div>
 );
 
-/** The objects first whose name begins with the text, then actions and pages, then the other objects. */
+/** The objects first whose name begins with the text, then saved views, actions and pages, then the other objects. */
 function find(text: string, pages: PaletteProps['pages']): Entry[] {
   const wanted = fold(text.trim());
-  const others = [...actions(), ...pagesOf(pages)].filter((entry) => fold(entry.text).includes(wanted));
+  const others = [...views(), ...actions(), ...pagesOf(pages)].filter((entry) => fold(entry.text).includes(wanted));
   if (wanted === '') return others;
   const found = objectsWith(wanted);
   const isFirst = (object: FleetObject): boolean => keyOf(object).search.startsWith(wanted);
@@ -151,6 +154,14 @@ function partsOf({ _id, name }: FleetObject): Entry[] {
   if (!may('POST', `${path}/commands/any`)) return parts;
   return [...parts, { text: t('palette.command', { name }), note: '', icon: 'play', path: `${path}/commands` }];
 }
+
+const views = (): Entry[] =>
+  (savedViews.value ?? []).map((view) => ({
+    text: view.name,
+    note: t('palette.view'),
+    icon: 'list',
+    path: pathOfView(view),
+  }));
 
 function actions(): Entry[] {
   if (!may('POST', '/objects')) return [];

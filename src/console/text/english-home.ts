@@ -35,4 +35,5 @@ export const ENGLISH_HOME = {
   'view.map': 'Map',
   'view.table': 'Table',
   'view.tiles': 'Tiles',
+  'views.title': 'Views',
 } as const;

@@ -9,6 +9,7 @@ export const ENGLISH_PALETTE = {
   'palette.object': 'Object',
   'palette.open': 'Open {name}',
   'palette.page': 'Page',
-  'palette.placeholder': 'Objects by name or id, pages, actions',
+  'palette.placeholder': 'Objects by name or id, views, pages, actions',
   'palette.title': 'Go to',
+  'palette.view': 'View',
 } as const;

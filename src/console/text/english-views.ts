@@ -18,4 +18,10 @@ export const ENGLISH_VIEWS = {
   'table.state': 'State',
   'table.status': 'Status',
   'tiles.all': 'Show all {count}',
+  'views.for': 'For',
+  'views.none': 'No saved views yet',
+  'views.onlyMe': 'Only me',
+  'views.remove': 'Remove {name}',
+  'views.save': 'Save what is shown',
+  'views.saved': '{name} is saved',
 } as const;

@@ -37,4 +37,5 @@ export const GERMAN_HOME: HomeCatalogue = {
   'view.map': 'Karte',
   'view.table': 'Tabelle',
   'view.tiles': 'Kacheln',
+  'views.title': 'Ansichten',
 };

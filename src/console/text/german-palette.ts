@@ -11,6 +11,7 @@ export const GERMAN_PALETTE: PaletteCatalogue = {
   'palette.object': 'Objekt',
   'palette.open': '{name} öffnen',
   'palette.page': 'Seite',
-  'palette.placeholder': 'Objekte nach Name oder ID, Seiten, Aktionen',
+  'palette.placeholder': 'Objekte nach Name oder ID, Ansichten, Seiten, Aktionen',
   'palette.title': 'Gehe zu',
+  'palette.view': 'Ansicht',
 };

@@ -20,4 +20,10 @@ export const GERMAN_VIEWS: ViewsCatalogue = {
   'table.state': 'Zustand',
   'table.status': 'Status',
   'tiles.all': 'Alle {count} zeigen',
+  'views.for': 'Für',
+  'views.none': 'Noch keine gespeicherten Ansichten',
+  'views.onlyMe': 'Nur für mich',
+  'views.remove': '{name} entfernen',
+  'views.save': 'Speichern, was gezeigt wird',
+  'views.saved': '{name} ist gespeichert',
 };

@@ -367,6 +367,7 @@ describe('Stores', () => {
     credentials: [],
     kind: 'json',
     when: WHEN,
+    query: 'view=table',
   };
 
   test('lists the names', () => expect(firstCodes(rows)).toEqual([...STORES.keys()]));

@@ -1,0 +1,111 @@
+/** Saved views of the first page: saved by a name, opened from the menu and with Ctrl-K, shared with a group. */
+import { beforeAll, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { OPERATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../../src/core/builtin.js';
+import { entityOf } from '../../support/answers.js';
+import { findAxe } from '../../support/browser/axe.js';
+import { useBrowser, WITHOUT_MAPS } from '../../support/browser/browser.js';
+import { createPerson } from '../../support/callers.js';
+import { useService } from '../../support/fixture.js';
+import { eventually } from '../../support/until.js';
+
+const service = useService();
+const browser = useBrowser(service, WITHOUT_MAPS);
+let north: string;
+
+const create = async (store: string, fields: object): Promise<string> =>
+  entityOf(await service.admin('POST', store, fields))._id as string;
+
+beforeAll(async () => {
+  north = await create('groups', { name: 'North' });
+  for (const [name, group, temperature] of [
+    ['Alpha', north, 5],
+    ['Beta', north, 21],
+    ['Gamma', undefined, 1],
+  ] as const) {
+    await create('objects', { id: name, name, ...(group && { group }), labels: ['cold'] });
+    await service.admin('POST', `objects/${name}/packets`, { temperature });
+  }
+});
+
+const names = (page: Page): Promise<string[]> => page.locator('.object-rows td button').allTextContents();
+const openMenu = (page: Page) => page.getByRole('button', { name: 'Views', exact: true }).click();
+
+async function save(page: Page, name: string, group?: string): Promise<void> {
+  await openMenu(page);
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill(name);
+  if (group !== undefined) await dialog.getByLabel('For').selectOption({ label: group });
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+}
+
+test('saves what is shown, and shows it again from the menu and with Ctrl-K', async () => {
+  const person = await createPerson(service, { role: OPERATOR_ROLE_ID, group: north });
+  const page = await browser.openAs('/?view=table&columns=name,.temperature&by=-.temperature&label=cold', person);
+  await eventually(async () => expect(await names(page)).toEqual(['Beta', 'Alpha']));
+  await save(page, 'Warm first');
+  await page.goto(service.url);
+  await page.locator('.row', { hasText: 'Alpha' }).waitFor();
+  await openMenu(page);
+  await page.getByRole('dialog').getByRole('link', { name: 'Warm first' }).click();
+  await eventually(async () => expect(await names(page)).toEqual(['Beta', 'Alpha']));
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.goto(`${service.url}/log`);
+  await page.getByRole('searchbox').waitFor();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox').fill('warm');
+  await page.getByRole('option', { name: 'Warm first' }).waitFor();
+  await page.keyboard.press('Enter');
+  await eventually(async () => expect(await names(page)).toEqual(['Beta', 'Alpha']));
+});
+
+test('replaces a view of the same name, and removes it', async () => {
+  const person = await createPerson(service, { role: OPERATOR_ROLE_ID, group: north });
+  const page = await browser.openAs('/?show=online', person);
+  await page.locator('.row', { hasText: 'Alpha' }).waitFor();
+  await save(page, 'Mine');
+  await page.goto(`${service.url}/?show=offline`);
+  await page.getByRole('button', { name: 'Views', exact: true }).waitFor();
+  await openMenu(page);
+  await page.getByRole('dialog').getByRole('link', { name: 'Mine' }).waitFor();
+  await page.keyboard.press('Escape');
+  await save(page, 'Mine');
+  const stored = async () => (await person.call('GET', 'views?where.name=Mine')).body.map(({ query }: { query: string }) => query);
+  await eventually(async () => expect(await stored()).toEqual(['show=offline']));
+  await openMenu(page);
+  await page.getByRole('button', { name: 'Remove Mine' }).click();
+  await page.getByRole('link', { name: 'Mine' }).waitFor({ state: 'detached' });
+  expect(await stored()).toEqual([]);
+});
+
+test('offers the views of a group to its members, who see no more objects by it and cannot save any', async () => {
+  const admin = await browser.openAs('/?view=table&columns=name&label=cold&by=name');
+  await eventually(async () => expect(await names(admin)).toEqual(['Alpha', 'Beta', 'Gamma']));
+  await save(admin, 'Cold ones', 'North');
+  await save(admin, 'Only mine');
+  const viewer = await createPerson(service, { role: VIEWER_ROLE_ID, group: north });
+  const page = await browser.openAs('/', viewer);
+  await page.getByRole('button', { name: 'Views', exact: true }).waitFor();
+  await openMenu(page);
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('link', { name: 'Cold ones' }).waitFor();
+  expect(await dialog.getByRole('link', { name: 'Only mine' }).count()).toBe(0);
+  expect(await dialog.getByRole('button', { name: 'Save' }).count()).toBe(0);
+  expect(await dialog.getByRole('button', { name: 'Remove' }).count()).toBe(0);
+  await dialog.getByRole('link', { name: 'Cold ones' }).click();
+  await eventually(async () => expect(await names(page)).toEqual(['Alpha', 'Beta']));
+});
+
+test('has a menu without barriers', async () => {
+  const page = await browser.openAs('/?view=tiles');
+  await page.locator('.tile').first().waitFor();
+  await save(page, 'Sensors');
+  await openMenu(page);
+  await page.getByRole('dialog').getByRole('link', { name: 'Sensors' }).waitFor();
+  await page.evaluate(await findAxe());
+  const found = (await page.evaluate(`axe.run(document, { resultTypes: ['violations'] })`)) as {
+    violations: unknown[];
+  };
+  expect(found.violations).toEqual([]);
+});
