@@ -71,7 +71,8 @@ test('replaces a view of the same name, and removes it', async () => {
   await page.getByRole('dialog').getByRole('link', { name: 'Mine' }).waitFor();
   await page.keyboard.press('Escape');
   await save(page, 'Mine');
-  const stored = async () => (await person.call('GET', 'views?where.name=Mine')).body.map(({ query }: { query: string }) => query);
+  const stored = async () =>
+    (await person.call('GET', 'views?where.name=Mine')).body.map(({ query }: { query: string }) => query);
   await eventually(async () => expect(await stored()).toEqual(['show=offline']));
   await openMenu(page);
   await page.getByRole('button', { name: 'Remove Mine' }).click();
