@@ -7,8 +7,17 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
-import { BSON, type ClientSession, type Db, type Document, type Filter, type MongoClient } from 'mongodb';
+import {
+  BSON,
+  type ClientSession,
+  type Collection,
+  type Db,
+  type Document,
+  type Filter,
+  type MongoClient,
+} from 'mongodb';
 import { LIMITS } from '../core/limits.js';
+import { BUCKETS } from '../packets/store/buckets.js';
 import { PACKETS } from '../packets/store/query.js';
 import { RESTORING } from '../platform/mongo/schema/migrations.js';
 import { type BackupFile, MANIFEST, type Manifest } from './manifest.js';
@@ -18,6 +27,8 @@ const SNAPSHOT_TOO_OLD = 239;
 /** The database has no committed snapshot yet. */
 const SNAPSHOT_UNAVAILABLE = 246;
 const SNAPSHOT_PAUSE_MS = 50;
+/** Of those that do not count yet, the packets are in rows. */
+const COUNTING: Filter<Document> = { isPending: false };
 /** Leases are useless after a restore. */
 const LASTING: Filter<Document> = { _id: { $not: /^lease: / as never } };
 
@@ -34,7 +45,7 @@ export async function writeBackup(client: MongoClient, folder: string, nowMs: nu
   await mkdir(draft, { mode: 0o700 });
   const session = client.startSession({ snapshot: true });
   try {
-    const manifest = await writeAll(client.db(), session, draft, nowMs);
+    const manifest = await writeAll(client, session, draft, nowMs);
     await writeFile(join(draft, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true });
     await rm(folder, { recursive: true, force: true });
     await rename(draft, folder);
@@ -47,12 +58,13 @@ export async function writeBackup(client: MongoClient, folder: string, nowMs: nu
   }
 }
 
-async function writeAll(db: Db, session: ClientSession, folder: string, nowMs: number): Promise<Manifest> {
+async function writeAll(client: MongoClient, session: ClientSession, folder: string, nowMs: number): Promise<Manifest> {
+  const db = client.db();
   const marks = await readMarks(db, session);
   if (marks.length === 0) throw new Error('The database is empty: no Vigil has used it yet');
   if (marks.some(({ _id }) => _id === RESTORING)) throw new Error('A restore into this database is unfinished');
   const found = await db.listCollections({ type: 'collection' }, { nameOnly: true }).toArray();
-  const isOther = (name: string): boolean => !name.startsWith('system.') && name !== PACKETS;
+  const isOther = (name: string): boolean => !name.startsWith('system.') && name !== PACKETS && name !== BUCKETS;
   const names = found.map(({ name }) => name).filter(isOther);
   const files: BackupFile[] = [];
   for (const name of names.sort()) {
@@ -61,14 +73,22 @@ async function writeAll(db: Db, session: ClientSession, folder: string, nowMs: n
     files.push(await writeCollection(folder, name, read() as AsyncIterable<unknown> as AsyncIterable<Uint8Array>));
   }
   // Packets come last: they are many and never change, so only they may be read from a later moment.
-  const { documents, isExact } = packetsOf(db, session);
-  if (found.some(({ name }) => name === PACKETS)) files.push(await writeCollection(folder, PACKETS, documents));
+  const isThere = (wanted: string): boolean => found.some(({ name }) => name === wanted);
+  let exact = true;
+  for (const [name, filter] of [[BUCKETS, COUNTING] as const, [PACKETS, {}] as const].filter(([name]) =>
+    isThere(name),
+  )) {
+    const { documents, isExact } = documentsOf(db.collection(name), session, filter);
+    files.push(await writeCollection(folder, name, documents));
+    exact = exact && isExact();
+  }
+  if (!exact && isThere(BUCKETS)) files.push(await writeLaterBuckets(client, folder));
   return {
     format: 1,
     schema: marks.find(({ _id }) => _id === 'schema')?.version ?? 0,
     time: nowMs,
     clusterTime: String((session as unknown as { snapshotTime: unknown }).snapshotTime),
-    exact: isExact(),
+    exact,
     files,
   };
 }
@@ -88,11 +108,15 @@ async function readMarks(db: Db, session: ClientSession): Promise<Mark[]> {
   }
 }
 
-/** The packets of the snapshot; once the database no longer has it, the remaining packets are current ones. */
-function packetsOf(db: Db, session: ClientSession): { documents: AsyncIterable<Uint8Array>; isExact: () => boolean } {
+/** The documents of the snapshot; once the database no longer has it, the remaining ones are current ones. */
+function documentsOf(
+  collection: Collection<Document>,
+  session: ClientSession,
+  filter: Filter<Document>,
+): { documents: AsyncIterable<Uint8Array>; isExact: () => boolean } {
   let isExact = true;
-  const read = (filter: Filter<Document>, options: object) =>
-    db.collection(PACKETS).find(filter, { ...options, raw: true, sort: { _id: 1 } }) as AsyncIterable<unknown>;
+  const read = (rest: Filter<Document>, options: object) =>
+    collection.find({ ...filter, ...rest }, { ...options, raw: true, sort: { _id: 1 } }) as AsyncIterable<unknown>;
   async function* documents(): AsyncGenerator<Uint8Array> {
     let last: Uint8Array | null = null;
     try {
@@ -110,13 +134,27 @@ function packetsOf(db: Db, session: ClientSession): { documents: AsyncIterable<U
   return { documents: documents(), isExact: () => isExact };
 }
 
+/**
+ * The buckets once more, after the rows: a row that was packed before it was read is only in these. Most of them are those that were
+ * written before; a restore takes each packet once.
+ */
+async function writeLaterBuckets(client: MongoClient, folder: string): Promise<BackupFile> {
+  const session = client.startSession({ snapshot: true });
+  try {
+    const { documents } = documentsOf(client.db().collection(BUCKETS), session, COUNTING);
+    return await writeCollection(folder, BUCKETS, documents, `${BUCKETS}.later.bson.gz`);
+  } finally {
+    await session.endSession();
+  }
+}
+
 /** Writes concatenated BSON documents with gzip, the format of MongoDB's own tools. */
 async function writeCollection(
   folder: string,
   name: string,
   documents: AsyncIterable<Uint8Array>,
+  file = `${encodeURIComponent(name)}.bson.gz`,
 ): Promise<BackupFile> {
-  const file = `${encodeURIComponent(name)}.bson.gz`;
   const hash = createHash('sha256');
   const counted = { documents: 0, bytes: 0 };
   await pipeline(

@@ -5,9 +5,11 @@ import { createGunzip } from 'node:zlib';
 import { BSON, type Document } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import { prepareCustomStore } from '../entities/custom-stores.js';
+import { BUCKETS } from '../packets/store/buckets.js';
 import { PACKETS } from '../packets/store/query.js';
+import { settleBuckets } from '../packets/store/restored-buckets.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { areDuplicates, mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { connectDatabase } from '../platform/mongo/schema/connect.js';
 import { FIRST_VERSION, NEWEST_VERSION, RESTORING } from '../platform/mongo/schema/migrations.js';
 import { type BackupFile, type Manifest, readManifest } from './manifest.js';
@@ -75,14 +77,20 @@ async function restoreAll(database: Database, folder: string, manifest: Manifest
       throw new Error(`${join(folder, file.file)} has ${documents} documents, not ${file.documents}`);
     }
   }
+  if (!manifest.exact) await settleBuckets(database);
   await database.db.collection<Mark>('installation').deleteOne({ _id: RESTORING });
 }
 
 /** Objects before their packets, and the installation's marks last. */
 function inOrder(files: readonly BackupFile[]): BackupFile[] {
-  const rank = ({ collection }: BackupFile): number => [PACKETS, 'installation'].indexOf(collection);
+  const rank = ({ collection }: BackupFile): number => [BUCKETS, PACKETS, 'installation'].indexOf(collection);
   return [...files].sort((a, b) => rank(a) - rank(b));
 }
+
+/** Buckets that were read twice are in the backup twice. */
+const unlessRepeated = (collection: string) => (error: unknown) => {
+  if (collection !== BUCKETS || !areDuplicates(error)) throw error;
+};
 
 async function insertAll({ db }: Database, folder: string, { collection, file }: BackupFile): Promise<number> {
   const compressed = createReadStream(join(folder, file));
@@ -92,7 +100,8 @@ async function insertAll({ db }: Database, folder: string, { collection, file }:
   let batchBytes = 0;
   let inserted = 0;
   const insert = async (): Promise<void> => {
-    if (batch.length > 0) await db.collection(collection).insertMany(batch);
+    if (batch.length > 0)
+      await db.collection(collection).insertMany(batch, { ordered: false }).catch(unlessRepeated(collection));
     inserted += batch.length;
     [batch, batchBytes] = [[], 0];
   };

@@ -47,6 +47,10 @@ const CONNECTION_ERRORS: ReadonlySet<unknown> = new Set([
 /** Whether a document with the same unique value exists. */
 export const isDuplicate = (error: unknown): boolean => error instanceof MongoError && error.code === DUPLICATE;
 
+/** Whether an unordered insert failed only for documents that are there already. */
+export const areDuplicates = (error: unknown): boolean =>
+  error instanceof MongoBulkWriteError && [error.writeErrors].flat().every(({ code }) => code === DUPLICATE);
+
 /** Converts an error of the driver to an ApiError; returns all other errors unchanged. */
 export function toDatabaseError(error: unknown): unknown {
   if (error instanceof MongoError && error.code === DUPLICATE) return toConflict(error);
