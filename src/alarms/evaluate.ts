@@ -54,6 +54,8 @@ export interface Single {
   readonly hasMemory: boolean;
   /** A condition on time alone becomes true so long after the last data packet. */
   readonly silentMs: number | null;
+  /** How many comparisons a packet costs at most, about. */
+  costOf(input: PacketInput | null): number;
   /** `steps`: those that its expression may take. */
   find(input: PacketInput, before: Reading, steps: Steps): Finding | null;
 }
@@ -71,8 +73,8 @@ export interface CompiledRule {
   readonly readsFix: boolean;
   readonly hasExpression: boolean;
   readonly silentMs: number | null;
-  /** How many comparisons it costs at most, about. */
-  readonly cost: number;
+  /** How many comparisons a packet costs at most, about; null for one that is older than another one. */
+  costOf(input: PacketInput | null): number;
   /** Of a rule with one condition that remembers nothing, whose hours never end: whether it calls when that is true; otherwise null. */
   readonly callsWhen: boolean | null;
 }
@@ -105,15 +107,9 @@ export function compileRule(settings: RuleSettings, zoneOf: (ids: readonly strin
     readsFix: singles.some(({ condition }) => condition.kind === 'geofence'),
     hasExpression: singles.some(({ condition }) => condition.kind === 'expr'),
     silentMs: silences.length === 0 ? null : Math.min(...silences),
-    cost: singles.reduce((sum, { condition }) => sum + costOf(condition), 0),
+    costOf: (input) => singles.reduce((sum, single) => sum + single.costOf(input), 0),
     callsWhen: isSimple ? when([{ truth: true, sinceMs: 0, value: null }]) : null,
   };
-}
-
-function costOf(condition: SingleCondition): number {
-  if (condition.kind === 'expr') return LIMITS.conditionsOfExpression;
-  if (condition.kind === 'geofence') return condition.ids.length * LIMITS.conditionsOfExpression;
-  return 1;
 }
 
 function counter(start: number): () => number {
@@ -160,7 +156,7 @@ const and = (truth: Truth, other: boolean): Truth => (other ? truth : false);
 const isNot = (truth: Truth): boolean => truth !== true;
 
 function toSingle(condition: SingleCondition, zoneOf: (ids: readonly string[]) => Zone): Single {
-  const common = { condition, hasMemory: false, silentMs: null };
+  const common = { condition, hasMemory: false, silentMs: null, costOf: () => 1 };
   switch (condition.kind) {
     case 'param':
       return { ...common, hasMemory: condition.op === 'changed', find: findParameter(condition) };
@@ -175,7 +171,7 @@ function toSingle(condition: SingleCondition, zoneOf: (ids: readonly string[]) =
     case 'online':
       return { ...common, find: (input) => findOnline(input, condition.isOnline) };
     default:
-      return { ...common, find: findExpression(condition.expression) };
+      return { ...common, costOf: () => LIMITS.conditionsOfExpression, find: findExpression(condition.expression) };
   }
 }
 
@@ -232,17 +228,32 @@ function compare(op: ParameterCondition['op'], value: Json, wanted: readonly Jso
   return typeof second === 'number' ? value >= first && value <= second : null;
 }
 
-function toFence(test: 'inside' | 'outside' | 'enter' | 'exit', zone: Zone): Pick<Single, 'hasMemory' | 'find'> {
+function toFence(
+  test: 'inside' | 'outside' | 'enter' | 'exit',
+  zone: Zone,
+): Pick<Single, 'hasMemory' | 'costOf' | 'find'> {
+  const isPassing = test === 'enter' || test === 'exit';
+  const costOf = (input: PacketInput | null): number => costOfFence(zone, input, isPassing);
   if (test === 'inside' || test === 'outside') {
     return {
       hasMemory: false,
+      costOf,
       find({ fix }) {
         const isInside = fix === null ? null : zone.isInside(fix);
         return isInside === null ? null : { truth: isInside === (test === 'inside'), value: sideOf(isInside) };
       },
     };
   }
-  return { hasMemory: true, find: (input, before) => findPassing(test, zone, input, before) };
+  return { hasMemory: true, costOf, find: (input, before) => findPassing(test, zone, input, before) };
+}
+
+/** Most shapes are elsewhere; of the others, each side is compared with a way, and looked at quickly for a place. */
+function costOfFence(zone: Zone, input: PacketInput | null, isPassing: boolean): number {
+  const { fix, previousFix } = input ?? { fix: null, previousFix: null };
+  if (fix === null) return 1;
+  const hasWay = isPassing && previousFix !== null;
+  const points = zone.pointsNear(hasWay ? previousFix : fix, fix);
+  return LIMITS.conditionsOfExpression + Math.ceil(points / (hasWay ? 1 : LIMITS.fencePointsOfCondition));
 }
 
 const sideOf = (isInside: boolean): string => (isInside ? 'inside' : 'outside');

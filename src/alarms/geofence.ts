@@ -38,6 +38,8 @@ export interface Zone {
   isInside(fix: Fix): boolean | null;
   /** Whether the straight way between the fixes touches the zone. */
   isCrossed(from: Fix, to: Fix): boolean;
+  /** How many points of shapes are looked at to find these out, at most. */
+  pointsNear(from: Fix, to: Fix): number;
 }
 
 const FULL_TURN = 360;
@@ -50,6 +52,7 @@ export function createZone(geofences: readonly JsonObject[]): Zone {
   return {
     isInside: (fix) => isInside(find, shapes, fix),
     isCrossed: (from, to) => isCrossed(find, from, to),
+    pointsNear: (from, to) => pointsNear(find, from, to),
   };
 }
 
@@ -111,13 +114,22 @@ function contains({ polygons, lines, radiusM }: Shape, point: Point): boolean {
 }
 
 function isCrossed(find: Find, from: Fix, to: Fix): boolean {
+  return waysBetween(from, to).some(([a, b]) => find(boxOf([a, b])).some((shape) => isTouched(shape, a, b)));
+}
+
+function pointsNear(find: Find, from: Fix, to: Fix): number {
+  const shapes = waysBetween(from, to).flatMap((way) => find(boxOf([...way])));
+  return shapes.reduce((sum, { polygons, lines }) => sum + pointsIn(polygons.flat()) + pointsIn(lines), 0);
+}
+
+const pointsIn = (lines: readonly Line[]): number => lines.reduce((sum, line) => sum + line.length, 0);
+
+/** The straight way, on each turn around the globe on which shapes may be. */
+function waysBetween(from: Fix, to: Fix): readonly Segment[] {
   const start = [from.lon, from.lat];
   // The shorter way around the globe.
   const end = [nearest(to.lon, from.lon), to.lat];
-  return TURNS.some((turn) => {
-    const [a, b] = [start, end].map(([lon, lat]) => [(lon as number) + turn, lat as number]) as [Point, Point];
-    return find(boxOf([a, b])).some((shape) => isTouched(shape, a, b));
-  });
+  return TURNS.map((turn) => [start, end].map(([lon, lat]) => [(lon as number) + turn, lat as number]) as Segment);
 }
 
 function isTouched({ polygons, lines, radiusM }: Shape, a: Point, b: Point): boolean {

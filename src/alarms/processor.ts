@@ -146,7 +146,7 @@ function isUneventful(memory: PartitionMemory, object: RuleObject, packet: JsonO
   // A task gives each rule its own.
   const steps = new Steps(LIMITS.plannedSteps);
   for (const rule of object.set.concernedBy(packet, states)) {
-    cost += rule.compiled.cost;
+    cost += rule.compiled.costOf(read);
     if (cost > LIMITS.plannedConditions || rule.seen.isDear) return false;
     const held = states?.get(rule.id);
     const isIdle = held === undefined && read !== null && isQuiet(rule.compiled, read, steps);

@@ -178,7 +178,7 @@ async function readOne(state: State, objectId: string, packet: JsonObject, recei
     const before = currentState(state, objectId, rule);
     const steps = new Steps(object.set.stepsOfRule);
     const { after, effects } = evaluatePacket({ rule, object, memory }, before, { read, packet, receivedMs, steps });
-    noteSteps(state, rule, steps);
+    noteSteps(state, rule, { steps, cost: rule.compiled.costOf(read) });
     const isActing = receivedMs - (packet.time as number) <= rule.compiled.settings.controlMs;
     for (const caused of effects) await apply(state, { rule, object, memory }, caused, { isActing, read });
     storeState(state, objectId, rule, { state: after, effects, isActing });
@@ -187,8 +187,8 @@ async function readOne(state: State, objectId: string, packet: JsonObject, recei
   remember(memory, read, receivedMs);
 }
 
-function noteSteps(state: State, rule: ActiveRule, steps: Steps): void {
-  state.steps += steps.taken + rule.compiled.cost * LIMITS.conditionSteps;
+function noteSteps(state: State, rule: ActiveRule, { steps, cost }: { steps: Steps; cost: number }): void {
+  state.steps += steps.taken + cost * LIMITS.conditionSteps;
   if (steps.taken > LIMITS.plannedSteps) rule.seen.isDear = true;
   if (steps.areSpent && !rule.seen.isExhausted) state.exhausted.add(rule);
 }

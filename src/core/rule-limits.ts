@@ -31,12 +31,15 @@ export const RULE_LIMITS = {
   // How much later than its time a packet makes an instance look for those before it, and at how many.
   alarmLookBackMs: 10 * SECOND_MS,
   alarmLookBackPackets: 100,
-  // Conditions of an object's rules that are evaluated while a change is planned, where an expression or a geofence counts as many.
+  // Conditions of an object's rules that are evaluated while a change is planned, where an expression counts as many, and a geofence by
+  // the points of shapes near the object.
   // More of them would delay the live feed.
   plannedConditions: 200,
   // Steps of all expressions that are evaluated while a change is planned. A rule that has taken more is not evaluated there again.
   plannedSteps: 20_000,
   conditionsOfExpression: 20,
+  // Points of geofences around a place that are looked at in the time of a condition.
+  fencePointsOfCondition: 16,
   // About how many steps a condition takes that is no expression.
   conditionSteps: 5,
   alarmNotes: 100,

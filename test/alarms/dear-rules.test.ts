@@ -72,3 +72,32 @@ test('say that they have taken too many steps, and leave the other rules of the 
   entityOf(await call('PATCH', `rules/${dearId}`, { when: { expr: 'size(p.text) > 3 && p.n > 8' } }));
   await until(async () => (await reasonOf(dearId)) === undefined, 'no reason');
 });
+
+test('evaluate the packets of many geofences, most of which are elsewhere, without storing how far', async () => {
+  const { call, objectId } = await createTenant('fences');
+  const create = async (store: string, fields: object): Promise<string> =>
+    entityOf(await call('POST', store, fields))._id;
+  const fences: string[] = [];
+  for (let nth = 0; nth < (2 * LIMITS.plannedConditions) / LIMITS.conditionsOfExpression; nth++) {
+    const geometry = { type: 'Point', coordinates: [10 + nth / 10, 50] };
+    fences.push(await create('geofences', { name: `fence ${nth}`, geometry, radius: 1_000 }));
+  }
+  await create('rules', { name: 'inside', when: { geofence: fences, is: 'inside' } });
+  await create('rules', { name: 'entered', when: { geofence: fences, on: 'enter' } });
+  await create('rules', { name: 'last', when: { param: 'n', op: '>', value: 8 } });
+  await service.settled();
+  const time = Date.now() - 60_000;
+  const send = async (packet: object): Promise<void> =>
+    void entityOf(await call('POST', `objects/${objectId}/packets`, packet));
+  const rowOf = () => service.client.db().collection<{ _id: string }>('alarmStates').findOne({ _id: objectId });
+  await send({ time, lat: 50.05, lon: 10 });
+  await until(async () => (await rowOf()) !== null, 'the first packet is evaluated');
+  for (let nth = 1; nth < 5; nth++) await send({ time: time + nth, lat: 50.05, lon: 10 + nth / 1_000 });
+  const other = await create('objects', { id: 'fences-other', name: 'other' });
+  const alarmsOf = async (id: string) => (await call('GET', `alarms?where.object=${id}`)).body.length;
+  entityOf(await call('POST', `objects/${other}/packets`, { n: 9 }));
+  await until(async () => (await alarmsOf(other)) === 1, 'a later packet is evaluated');
+  expect(await rowOf()).toMatchObject({ dataMs: time });
+  await send({ time: time + 5, lat: 50.001, lon: 10.001 });
+  await until(async () => (await alarmsOf(objectId)) === 2, 'two alarms');
+});

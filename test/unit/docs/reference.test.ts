@@ -217,6 +217,7 @@ describe('Limits', () => {
     'plannedConditions',
     'conditionsOfExpression',
     'conditionSteps',
+    'fencePointsOfCondition',
     'plannedSteps',
     'backupCompression',
     'backupPieceBytes',
