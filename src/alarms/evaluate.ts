@@ -3,6 +3,7 @@
  * is true only where its parts prove it (Kleene's logic); a part that was never known keeps nothing true that others have ended. Pure.
  */
 import { isDeepStrictEqual } from 'node:util';
+import type { Fix, Zone } from '../core/geofence.js';
 import { isObject, type Json, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import {
@@ -14,7 +15,6 @@ import {
 } from '../core/rule/condition.js';
 import type { Steps } from '../core/rule/metering.js';
 import type { RuleSettings } from '../core/rule/rule.js';
-import type { Fix, Zone } from './geofence.js';
 
 /** Null: not known. */
 export type Truth = boolean | null;

@@ -1,9 +1,10 @@
 /** What conditions read of the packets of one object, one after the other. Pure. */
+
+import type { Fix } from '../core/geofence.js';
 import { isObject, type Json, type JsonObject } from '../core/json.js';
 import { PRESENCE_FIELDS } from '../core/packet-fields.js';
 import { findPosition, type Position } from '../core/position-fields.js';
 import type { PacketInput } from './evaluate.js';
-import type { Fix } from './geofence.js';
 
 /** What is remembered of the packets so far. */
 export interface ObjectMemory {

@@ -3,6 +3,7 @@ import { type Document, type Filter, ObjectId } from 'mongodb';
 import { type Caller, type Scope, scopeOf } from '../core/access.js';
 import { isId } from '../core/entity.js';
 import { badRequest } from '../core/errors.js';
+import { createZone, type Zone } from '../core/geofence.js';
 import type { JsonObject } from '../core/json.js';
 import type { RuleAction } from '../core/rule/action.js';
 import { type FenceCondition, type SingleCondition, singlesOf } from '../core/rule/condition.js';
@@ -14,7 +15,6 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionOf } from '../platform/mongo/schema/collections.js';
 import { toPlain } from '../platform/mongo/schema/mapping.js';
-import { createZone, type Zone } from './geofence.js';
 
 /** Throws a 400 that names the first reference to something that the caller does not see. */
 export async function checkReferences(database: Database, caller: Caller, settings: RuleSettings): Promise<void> {

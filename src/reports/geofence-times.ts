@@ -1,8 +1,8 @@
 /** How long objects were in geofences, and how often they came. */
 import { type Document, type Filter, ObjectId } from 'mongodb';
-import { createFences, toFenceShapes } from '../alarms/geofence.js';
 import { type Caller, mayCall, scopeOf } from '../core/access.js';
 import { tooLarge } from '../core/errors.js';
+import { createFences, toFenceShapes } from '../core/geofence.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';

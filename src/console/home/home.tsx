@@ -45,7 +45,7 @@ const card = signal<typeof import('./object-card.js') | null>(null);
 
 /** It is loaded when an object is first selected. */
 function Card({ id }: { id: string }) {
-  const part = usePart(card, () => import('./object-card.js'));
+  const part = usePart(card, () => loadTexts('where').then(() => import('./object-card.js')));
   return part && <part.ObjectCard id={id} />;
 }
 

@@ -1,34 +1,22 @@
 /** The selected object: its values now, and the ways to everything else about it. */
 
-import { useEffect } from 'preact/hooks';
 import { Age } from '../parts/age.js';
 import { Icon } from '../parts/icon.js';
 import { Labels } from '../parts/labels.js';
 import { Values } from '../parts/values.js';
 import { WrongClock } from '../parts/wrong-clock.js';
-import { activityOf } from '../state/activity.js';
 import { worstByObject } from '../state/alarms.js';
-import { requestWithoutLogin } from '../state/api.js';
 import { labelsOf } from '../state/by-name.js';
-import { nowMs } from '../state/clock.js';
-import {
-  type FleetObject,
-  objectRevision,
-  objects,
-  type Packet,
-  parametersOf,
-  stateRevision,
-  watchRemovals,
-} from '../state/fleet.js';
+import { type FleetObject, objectRevision, objects, type Packet, parametersOf, stateRevision } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
-import { findStop, MOTION_NAMES, stopOf } from '../state/motion.js';
 import { isPlaceField, type Place, placeOf } from '../state/places.js';
 import { presenceOf } from '../state/presence.js';
 import { may } from '../state/session.js';
 import { t } from '../text/language.js';
+import { Where } from '../where/where.js';
 import { useShow } from './address.js';
 import { Mark } from './mark.js';
-import { alarmText, hasSentence, Sentence } from './sentence.js';
+import { alarmText } from './sentence.js';
 import { type Model, modelOf, oldTimeOf, type Shown, toShown } from './values.js';
 
 const SHOWN_VALUES = 6;
@@ -37,17 +25,12 @@ export function ObjectCard({ id }: { id: string }) {
   objectRevision.value;
   stateRevision.value;
   const object = objects.get(id);
-  useStop(object);
   if (object === undefined) return null;
   return (
     <aside class="card" aria-label={object.name}>
       <CardHead object={object} />
       <Worst id={id} />
-      {hasSentence(object) && object.state?.online && (
-        <p class="card-sentence">
-          <Sentence object={object} />
-        </p>
-      )}
+      {object.state !== undefined && <Where key={id} object={object} />}
       <Labels labels={labelsOf(object)} />
       {object.state === undefined ? (
         <p class="card-empty quiet">{t('card.noPacket')}</p>
@@ -68,28 +51,6 @@ function Worst({ id }: { id: string }) {
       {alarmText(worst)}
     </a>
   );
-}
-
-/** Packets in which the stop of an object is searched. */
-const STOP_PACKETS = 600;
-
-/** Finds out since when an object stands that this page has not seen stopping. */
-function useStop(object: FleetObject | undefined): void {
-  const id = object !== undefined && activityOf(object, nowMs.value) === 'standing' ? object._id : null;
-  useEffect(() => {
-    if (id === null || stopOf(id) !== null || !may('GET', `/objects/${id}/packets`)) return;
-    const query = { sortBy: '-time', limit: STOP_PACKETS, only: ['time', ...MOTION_NAMES] };
-    const isCurrent = watchRemovals([id]);
-    void requestWithoutLogin('GET /api/v1/objects/{id}/packets', { path: { id }, query }).then(
-      (found) => {
-        const packets = found as Packet[];
-        if (stopOf(id) === null && isCurrent(id)) findStop(id, packets, packets.length < STOP_PACKETS);
-        stateRevision.value++;
-      },
-      // It is said without.
-      () => undefined,
-    );
-  }, [id, object?.packetsRemoved]);
 }
 
 function CardHead({ object }: { object: FleetObject }) {

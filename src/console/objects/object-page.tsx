@@ -1,5 +1,6 @@
 /** Everything about one object, in tabs. */
 
+import { signal } from '@preact/signals';
 import { Age } from '../parts/age.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
@@ -12,9 +13,11 @@ import { labelsOf } from '../state/by-name.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, loadObject, objectRevision, objects, stateRevision } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
+import { usePart } from '../state/parts.js';
+import { placeOf } from '../state/places.js';
 import { presenceOf } from '../state/presence.js';
 import { may } from '../state/session.js';
-import { t } from '../text/language.js';
+import { loadTexts, t } from '../text/language.js';
 import { TAB_PARTS, TABS, type Tab, toTab } from './object-tabs.js';
 import { Share } from './share.js';
 
@@ -60,6 +63,16 @@ export function ObjectPage({ id = '', tab = 'live' }: { id?: string; tab?: strin
 const keyOf = ({ _id, packetsRemoved }: FleetObject, tab: Tab): string =>
   tab === 'live' || tab === 'history' ? `${_id} ${packetsRemoved}` : _id;
 
+const where = signal<typeof import('../where/where.js') | null>(null);
+
+/** What the object does and where, in words that are loaded when the page is there. */
+function Whereabouts({ object }: { object: FleetObject }) {
+  const part = usePart(where, () =>
+    Promise.all([loadTexts('home'), loadTexts('where')]).then(() => import('../where/where.js')),
+  );
+  return part && <part.Where object={object} />;
+}
+
 function Head({ object: { _id } }: { object: FleetObject }) {
   stateRevision.value;
   objectRevision.value;
@@ -83,6 +96,7 @@ function Head({ object: { _id } }: { object: FleetObject }) {
           {object.status && <span class="tag">{object.status}</span>}
           <Labels labels={labelsOf(object)} />
         </p>
+        {placeOf(object) !== null && <Whereabouts object={object} />}
       </div>
       <div class="buttons">
         <Share object={object} />

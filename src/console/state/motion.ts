@@ -1,6 +1,5 @@
 /** Whether objects move, and how: as their newest packet says, or the last one that said so. */
-import { findCourse, findSpeed, SPEED_NAMES } from '../../core/motion-fields.js';
-import { CONTAINER_NAMES } from '../../core/position-fields.js';
+import { findCourse, findSpeed } from '../../core/motion-fields.js';
 
 export interface Motion {
   readonly kmh: number;
@@ -9,7 +8,7 @@ export interface Motion {
   readonly timeMs: number;
 }
 
-type MotionPacket = Readonly<Record<string, unknown>> & { readonly time: number };
+export type MotionPacket = Readonly<Record<string, unknown>> & { readonly time: number };
 
 interface MovingObject {
   readonly _id: string;
@@ -32,12 +31,9 @@ const lastMotions = new Map<string, Motion>();
 /** By the `_id` of the object: since when it stands, if that is known. */
 const stops = new Map<string, Stop>();
 
-/** The fields of a packet that can contain a speed. */
-export const MOTION_NAMES: readonly string[] = [...SPEED_NAMES, ...CONTAINER_NAMES];
-
 export const isMoving = ({ kmh }: Motion): boolean => kmh >= MOVING_KMH;
 
-function readMotion(packet: MotionPacket): Motion | null {
+export function readMotion(packet: MotionPacket): Motion | null {
   const kmh = findSpeed(packet);
   return Number.isNaN(kmh) ? null : { kmh, course: findCourse(packet), timeMs: packet.time };
 }
@@ -54,20 +50,7 @@ export function motionOf({ _id, state }: MovingObject): Motion | null {
 /** Since when an object stands that stands now, as far as this page knows. */
 export const stopOf = (id: string): Stop | null => stops.get(id) ?? null;
 
-/** Finds it in the newest packets of the object, the newest first; `isWhole`: they are all that it ever sent. */
-export function findStop(id: string, packets: readonly MotionPacket[], isWhole: boolean): void {
-  let timeMs: number | null = null;
-  for (const packet of packets) {
-    const motion = readMotion(packet);
-    if (motion === null) continue;
-    if (isMoving(motion)) {
-      if (timeMs !== null) stops.set(id, { timeMs, isAtLeast: false });
-      return;
-    }
-    timeMs = packet.time;
-  }
-  if (timeMs !== null) stops.set(id, { timeMs, isAtLeast: !isWhole });
-}
+export const keepStop = (id: string, stop: Stop): unknown => stops.set(id, stop);
 
 /** Keeps what the state before tells, when a packet has become the new one. */
 export function keepMotion(id: string, state: MotionPacket, before: MotionPacket | undefined): void {

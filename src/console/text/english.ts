@@ -12,6 +12,7 @@ import type { ENGLISH_REPORTS } from './english-reports.js';
 import type { ENGLISH_RULES } from './english-rules.js';
 import type { ENGLISH_SETTINGS } from './english-settings.js';
 import type { ENGLISH_VIEWS } from './english-views.js';
+import type { ENGLISH_WHERE } from './english-where.js';
 
 export const ENGLISH = {
   'account.channels': 'Notifications',
@@ -144,6 +145,7 @@ export type ChannelCatalogue = Readonly<Record<keyof typeof ENGLISH_CHANNELS, st
 export type PaletteCatalogue = Readonly<Record<keyof typeof ENGLISH_PALETTE, string>>;
 export type ViewsCatalogue = Readonly<Record<keyof typeof ENGLISH_VIEWS, string>>;
 export type LinkCatalogue = Readonly<Record<keyof typeof ENGLISH_LINKS, string>>;
+export type WhereCatalogue = Readonly<Record<keyof typeof ENGLISH_WHERE, string>>;
 export type Texts = Catalogue &
   ChannelCatalogue &
   PaletteCatalogue &
@@ -157,5 +159,6 @@ export type Texts = Catalogue &
   AlarmCatalogue &
   RuleCatalogue &
   ViewsCatalogue &
-  LinkCatalogue;
+  LinkCatalogue &
+  WhereCatalogue;
 export type TextKey = keyof Texts;

@@ -11,74 +11,82 @@ export const LANGUAGES: readonly [Language, string][] = [
   ['en', 'English'],
   ['de', 'Deutsch'],
 ];
-const CATALOGUES: Readonly<Record<Language, () => Promise<Catalogue>>> = {
-  en: async () => (await import('./english.js')).ENGLISH,
-  de: async () => (await import('./german.js')).GERMAN,
+/** Each file of texts exports its catalogue alone. */
+const CATALOGUES: Readonly<Record<Language, () => Promise<Readonly<Record<string, Catalogue>>>>> = {
+  en: () => import('./english.js'),
+  de: () => import('./german.js'),
 };
 /** Further texts, which are loaded with the pages and dialogs that need them. */
 const MORE = {
   /** Of objects, the account, the log and the welcome. */
   pages: {
-    en: async () => (await import('./english-pages.js')).ENGLISH_PAGES,
-    de: async () => (await import('./german-pages.js')).GERMAN_PAGES,
+    en: () => import('./english-pages.js'),
+    de: () => import('./german-pages.js'),
   },
   alarms: {
-    en: async () => (await import('./english-alarms.js')).ENGLISH_ALARMS,
-    de: async () => (await import('./german-alarms.js')).GERMAN_ALARMS,
+    en: () => import('./english-alarms.js'),
+    de: () => import('./german-alarms.js'),
   },
   /** Of the first page. */
   home: {
-    en: async () => (await import('./english-home.js')).ENGLISH_HOME,
-    de: async () => (await import('./german-home.js')).GERMAN_HOME,
+    en: () => import('./english-home.js'),
+    de: () => import('./german-home.js'),
   },
   /** Of stores and of administration. */
   data: {
-    en: async () => (await import('./english-data.js')).ENGLISH_DATA,
-    de: async () => (await import('./german-data.js')).GERMAN_DATA,
+    en: () => import('./english-data.js'),
+    de: () => import('./german-data.js'),
   },
   /** Of the dialogs of webhooks and sources. */
   dialogs: {
-    en: async () => (await import('./english-dialogs.js')).ENGLISH_DIALOGS,
-    de: async () => (await import('./german-dialogs.js')).GERMAN_DIALOGS,
+    en: () => import('./english-dialogs.js'),
+    de: () => import('./german-dialogs.js'),
   },
   history: {
-    en: async () => (await import('./english-history.js')).ENGLISH_HISTORY,
-    de: async () => (await import('./german-history.js')).GERMAN_HISTORY,
+    en: () => import('./english-history.js'),
+    de: () => import('./german-history.js'),
   },
   reports: {
-    en: async () => (await import('./english-reports.js')).ENGLISH_REPORTS,
-    de: async () => (await import('./german-reports.js')).GERMAN_REPORTS,
+    en: () => import('./english-reports.js'),
+    de: () => import('./german-reports.js'),
   },
   rules: {
-    en: async () => (await import('./english-rules.js')).ENGLISH_RULES,
-    de: async () => (await import('./german-rules.js')).GERMAN_RULES,
+    en: () => import('./english-rules.js'),
+    de: () => import('./german-rules.js'),
   },
   /** Of the channels of the account. */
   channels: {
-    en: async () => (await import('./english-channels.js')).ENGLISH_CHANNELS,
-    de: async () => (await import('./german-channels.js')).GERMAN_CHANNELS,
+    en: () => import('./english-channels.js'),
+    de: () => import('./german-channels.js'),
   },
   /** Of the search for objects, pages and actions. */
   palette: {
-    en: async () => (await import('./english-palette.js')).ENGLISH_PALETTE,
-    de: async () => (await import('./german-palette.js')).GERMAN_PALETTE,
+    en: () => import('./english-palette.js'),
+    de: () => import('./german-palette.js'),
   },
   /** Of tiles. */
   views: {
-    en: async () => (await import('./english-views.js')).ENGLISH_VIEWS,
-    de: async () => (await import('./german-views.js')).GERMAN_VIEWS,
+    en: () => import('./english-views.js'),
+    de: () => import('./german-views.js'),
   },
   /** Of share links. */
   links: {
-    en: async () => (await import('./english-links.js')).ENGLISH_LINKS,
-    de: async () => (await import('./german-links.js')).GERMAN_LINKS,
+    en: () => import('./english-links.js'),
+    de: () => import('./german-links.js'),
   },
   /** Of the settings of the installation. */
   settings: {
-    en: async () => (await import('./english-settings.js')).ENGLISH_SETTINGS,
-    de: async () => (await import('./german-settings.js')).GERMAN_SETTINGS,
+    en: () => import('./english-settings.js'),
+    de: () => import('./german-settings.js'),
   },
-} as const;
+  /** Of where objects are. */
+  where: {
+    en: () => import('./english-where.js'),
+    de: () => import('./german-where.js'),
+  },
+} as const satisfies Readonly<
+  Record<string, Readonly<Record<Language, () => Promise<Readonly<Record<string, object>>>>>>
+>;
 export type MoreTexts = keyof typeof MORE;
 const STORED = 'vigil.language';
 
@@ -117,10 +125,14 @@ export async function loadTexts(more: MoreTexts): Promise<void> {
 
 async function useLanguage(chosen: Language): Promise<void> {
   wanted = chosen;
-  const parts = await Promise.all([CATALOGUES[chosen](), ...[...needed].map((more) => MORE[more][chosen]())]);
+  const files = await Promise.all([CATALOGUES[chosen](), ...[...needed].map((more) => MORE[more][chosen]())]);
   if (wanted !== chosen) return;
   // Calls overlap: one that began before a page needed more texts may end after it.
-  catalogue.value = Object.assign({}, language.value === chosen ? catalogue.value : {}, ...parts);
+  catalogue.value = Object.assign(
+    {},
+    language.value === chosen ? catalogue.value : {},
+    ...files.flatMap(Object.values),
+  );
   language.value = chosen;
   document.documentElement.lang = chosen;
 }

@@ -16,6 +16,12 @@ export function formatDistance(metres: number): string {
   return inUnit(value, isInMiles() ? 'mile' : 'kilometer', value < ROUND_FROM ? 1 : 0);
 }
 
+/** At least one. */
+export function formatWholeDistance(metres: number): string {
+  const value = metres / (isInMiles() ? METRES_PER_MILE : METRES_PER_KM);
+  return inUnit(Math.max(1, Math.round(value)), isInMiles() ? 'mile' : 'kilometer');
+}
+
 export function formatSpeed(kmh: number): string {
   return isInMiles()
     ? inUnit((kmh * METRES_PER_KM) / METRES_PER_MILE, 'mile-per-hour')

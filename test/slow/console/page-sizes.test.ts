@@ -23,6 +23,8 @@ const MAP_BYTES = 460_000;
 const TILES_BYTES = 3_500;
 /** The search for last positions, which is loaded because objects of this test have none; and what calls it. */
 const SEARCH_BYTES = 2_500;
+/** What says in words where an object is, on the card and on the page of an object that has a position. */
+const WHERE_BYTES = 14_000;
 /** The question which map is shown, until an administrator has answered it. */
 const QUESTION_BYTES = 1_500;
 const BASEMAP_BYTES = 300_000;
@@ -75,4 +77,16 @@ test('keeps the scripts of the first page within the budgets of a page and the m
   const budget = FIRST_PAGE_BYTES + SEARCH_BYTES + MAP_BYTES;
   expect(await sizeWith({ kind: 'none' })).toBeLessThanOrEqual(budget);
   expect(await sizeWith(null)).toBeLessThanOrEqual(budget + QUESTION_BYTES);
+});
+
+test('keeps what says where an object is within its budget', async () => {
+  const { body } = await service.admin('POST', 'objects', { id: 'placed', name: 'Placed' });
+  const page = await browser.openAs('/account/profile');
+  const sizeOf = async (element: string): Promise<number> => {
+    await openPage(page, service.url, [`/objects/${body._id}/commands`, element]);
+    return gzipBytesOf(await scriptsOf(page));
+  };
+  const before = await sizeOf('main h2');
+  await service.admin('POST', 'objects/placed/packets', { lat: 48.24, lon: 11.41, speed: 0 });
+  expect((await sizeOf('.where .card-sentence')) - before).toBeLessThanOrEqual(WHERE_BYTES);
 });

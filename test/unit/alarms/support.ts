@@ -1,7 +1,7 @@
 /** Runs rules over packets, as rows of a table. */
 import { createDryRun, type TestedAlarm } from '../../../src/alarms/dry-run.js';
 import { type CompiledRule, compileRule } from '../../../src/alarms/evaluate.js';
-import { createZone } from '../../../src/alarms/geofence.js';
+import { createZone } from '../../../src/core/geofence.js';
 import type { JsonObject } from '../../../src/core/json.js';
 import { parseRule } from '../../../src/core/rule/rule.js';
 

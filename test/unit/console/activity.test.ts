@@ -1,7 +1,8 @@
 /** What an object does, and since when it stands, as its packets tell. */
 import { beforeEach, expect, test } from '@jest/globals';
 import { activityOf } from '../../../src/console/state/activity.js';
-import { findStop, forgetMotion, keepMotion, motionOf, stopOf } from '../../../src/console/state/motion.js';
+import { forgetMotion, keepMotion, motionOf, stopOf } from '../../../src/console/state/motion.js';
+import { findStop } from '../../../src/console/where/stop.js';
 
 type Active = Parameters<typeof activityOf>[0];
 type Packet = NonNullable<Active['state']>;
@@ -90,6 +91,5 @@ test.each<[string, readonly Packet[], boolean, ReturnType<typeof stopOf>]>([
   ['not while it moves', [packet(1, { speed: 3 }), standing(5)], true, null],
   ['not of a sensor', [packet(1, { fuel: 1 })], true, null],
 ])('finds in the newest packets since when an object stands: %s', (_, packets, isWhole, stop) => {
-  findStop('a', packets, isWhole);
-  expect(stopOf('a')).toEqual(stop);
+  expect(findStop(packets, isWhole)).toEqual(stop);
 });

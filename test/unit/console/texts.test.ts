@@ -16,6 +16,7 @@ import { ENGLISH_REPORTS } from '../../../src/console/text/english-reports.js';
 import { ENGLISH_RULES } from '../../../src/console/text/english-rules.js';
 import { ENGLISH_SETTINGS } from '../../../src/console/text/english-settings.js';
 import { ENGLISH_VIEWS } from '../../../src/console/text/english-views.js';
+import { ENGLISH_WHERE } from '../../../src/console/text/english-where.js';
 
 const FOLDER = 'src/console';
 const ROUTES = join(FOLDER, 'shell/routes.ts');
@@ -33,6 +34,7 @@ const MORE: Readonly<Record<string, object>> = {
   rules: ENGLISH_RULES,
   settings: ENGLISH_SETTINGS,
   views: ENGLISH_VIEWS,
+  where: ENGLISH_WHERE,
 };
 const ALL = new Set([ENGLISH, ...Object.values(MORE)].flatMap(Object.keys));
 

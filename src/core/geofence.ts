@@ -1,8 +1,9 @@
 /** Geofences: whether a fix is inside, and whether the way between two fixes crosses them. Degrees and metres. Pure. */
 import Flatbush from 'flatbush';
 import pointInPolygon from 'point-in-polygon-hao';
-import { DEGREE_M, longitudeScale } from '../core/geo.js';
-import { isObject, type Json, type JsonObject } from '../core/json.js';
+import { DEGREE_M, longitudeScale } from './geo.js';
+import type { Json, JsonObject } from './json.js';
+import { isFields } from './position-fields.js';
 
 /** Where an object was, and how exactly that is known; null where it does not say. */
 export interface Fix {
@@ -208,7 +209,7 @@ function toPolygon(rings: Json): Line[] {
 }
 
 function toShapes(geometry: Json | undefined, radius: Json | undefined): Shape[] {
-  if (!isObject(geometry)) return [];
+  if (!isFields(geometry)) return [];
   const radiusM = typeof radius === 'number' ? radius : 0;
   const { type, coordinates } = geometry;
   if (type === 'Polygon') return [toShape([toPolygon(coordinates as Json)], [], 0)];

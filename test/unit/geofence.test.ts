@@ -1,7 +1,7 @@
 /** Geofences: fixes inside and outside, ways that cross, and fixes that are less exact than the geofence. */
 import { describe, expect, test } from '@jest/globals';
-import { createZone, type Fix } from '../../../src/alarms/geofence.js';
-import type { Json, JsonObject } from '../../../src/core/json.js';
+import { createZone, type Fix } from '../../src/core/geofence.js';
+import type { Json, JsonObject } from '../../src/core/json.js';
 
 const box = (west: number, south: number, east: number, north: number): Json[] => [
   [west, south],

@@ -1,0 +1,21 @@
+/** The texts of where objects are in English. */
+export const ENGLISH_WHERE = {
+  'where.direction.0': 'N',
+  'where.direction.1': 'NE',
+  'where.direction.2': 'E',
+  'where.direction.3': 'SE',
+  'where.direction.4': 'S',
+  'where.direction.5': 'SW',
+  'where.direction.6': 'W',
+  'where.direction.7': 'NW',
+  'where.from': '{distance} {direction} of {town}',
+  'where.geofence': 'In {name}',
+  'where.geofenceAtLeast': 'In {name} since {moment} or earlier',
+  'where.geofenceSince': 'In {name} since {moment}',
+  'where.in': 'in {town}',
+  'where.last': 'last known {place}',
+  'where.more.one': 'and in {count} more geofence',
+  'where.more.other': 'and in {count} more geofences',
+  'where.near': 'near {town}',
+  'where.unnamed': 'a geofence without a name',
+} as const;
