@@ -1,4 +1,6 @@
 /** Commands that phones with OwnTracks get in the answers to what they send. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { returnFromAnswer, takeForAnswer } from '../../src/commands/network-store.js';
 import { LIMITS } from '../../src/core/limits.js';
@@ -7,6 +9,7 @@ import { expectRefusal } from '../support/answers.js';
 import { createPerson } from '../support/callers.js';
 import { testUri, useService } from '../support/fixture.js';
 import { useSources } from '../support/sources.js';
+import { until } from '../support/until.js';
 
 const service = useService({ env: { LOG_LEVEL: 'warn' } });
 const { createSource, createObject, newName, send } = useSources(service);
@@ -97,6 +100,24 @@ test('lets commands wait again whose answer did not go out, unless they ended', 
   expect(await read(first)).toMatchObject({ status: 'queued' });
   expect((await read(ended)).status).not.toBe('queued');
   expect((await send(source, locationOf(object))).body).toEqual([{ _type: 'cmd', action: 'a' }]);
+});
+
+test('lets a command wait again whose phone has gone before the answer', async () => {
+  const source = await createSource({ kind: 'owntracks', map: { commands: true } });
+  const object = await createObject();
+  const id = await command(object, 'reportLocation');
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, 'connect');
+  const text = JSON.stringify(locationOf(object));
+  const head = `POST /api/v1/in/${source.id}/${source.key} HTTP/1.1\r\nHost: vigil\r\nContent-Length: ${text.length}`;
+  socket.write(`${head}\r\n\r\n${text}`, () => socket.destroy());
+  const waitsAgain = async () => {
+    const { status, times } = await read(id);
+    return status === 'queued' && times.sent !== undefined;
+  };
+  await until(waitsAgain, 'the command to wait again');
+  expect((await send(source, locationOf(object))).body).toEqual([{ _type: 'cmd', action: 'reportLocation' }]);
 });
 
 test('is set, and its key renewed, only by those who may read and send commands of every object', async () => {

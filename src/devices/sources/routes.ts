@@ -74,6 +74,12 @@ const authenticateSource =
     next();
   };
 
+/** Calls this if the answer does not go out: also if the connection has ended before there was one. */
+function ifUnanswered(res: Response, act: () => void): void {
+  if (res.destroyed) act();
+  else res.once('close', () => res.writableFinished || act());
+}
+
 const receive =
   ({ receiveFromSource, now }: SourceDeps): RequestHandler =>
   async (req, res) => {
@@ -95,7 +101,7 @@ const receive =
     };
     const origin = { address: req.ip ?? 'unknown', requestId: res.locals.requestId as string, method: req.method };
     const { count, refused, answer, returnCommands } = await receiveFromSource(source, request, origin);
-    if (returnCommands !== null) res.once('close', () => res.writableFinished || returnCommands());
+    if (returnCommands !== null) ifUnanswered(res, returnCommands);
     if (answer !== null) sendJson(res, answer.body, 200, answer.type);
     else sendJson(res, JSON.stringify({ success: true, count, ...(refused.length > 0 && { refused }) }));
   };
