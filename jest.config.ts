@@ -20,7 +20,7 @@ const withDatabase: Config = {
   testEnvironment: '<rootDir>/test/support/environment.mjs',
   moduleNameMapper: {
     '^(\\.{1,2}/)+(src/)?(core/)?limits\\.js$': '<rootDir>/test/support/compiled-limits.mjs',
-    '^playwright-core$': '<rootDir>/test/support/browser/shared-playwright.mjs',
+    '^(mqtt|playwright-core|socket\\.io-client|supertest)$': '<rootDir>/test/support/shared/$1.cjs',
     ...common.moduleNameMapper,
   },
   globalSetup: '<rootDir>/test/support/start-mongod.mjs',

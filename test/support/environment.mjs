@@ -1,6 +1,7 @@
 /**
  * The environment of tests that start the service: it runs as compiled, outside the sandbox of a test file. Each worker loads
- * it once, and the engine optimizes it once, instead of once per file. The same applies to the schemas of the OpenAPI document.
+ * it once, and the engine optimizes it once, instead of once per file. The same applies to the schemas of the OpenAPI document, and to
+ * the clients in `shared/`. The driver of the database is not among them: the simulation replaces parts of it.
  * `LIMITS` is shared with the sandbox, so that a file can change limits; the next file finds the original ones.
  *
  * A machine that is busy, or stands still for a while, makes neither the database nor an instance dead: except in slow tests, which
@@ -9,6 +10,7 @@
  * When a test fails, the logs that it registered (failure-logs.ts) are kept in the folder TEST_ARTIFACTS, or `test-failures`.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { join, relative } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -28,8 +30,7 @@ const patient = {
   partitionLeaseMs: WAIT_MS,
 };
 const titleLength = 120;
-/** Only for the tests that drive a browser. */
-const loadPlaywright = () => import('playwright-core');
+const require = createRequire(import.meta.url);
 const openApi = createOpenApi();
 const ajv = new Ajv2020({ strict: false, validateSchema: false });
 addFormats.default(ajv);
@@ -54,7 +55,7 @@ export default class ServiceEnvironment extends SerialEnvironment {
     Object.assign(LIMITS, this.#limits);
     // ajv equates only arrays and objects of its own realm: a test passes bodies through this `parse`.
     const { parse } = JSON;
-    this.global.compiled = { startService, LIMITS, usualLimits: original, openApi, ajv, parse, loadPlaywright };
+    this.global.compiled = { startService, LIMITS, usualLimits: original, openApi, ajv, parse, require };
     this.global.failureLogs = this.#logs;
     this.global.currentTest = { hasFailed: false };
   }

@@ -1,0 +1,1 @@
+module.exports = globalThis.compiled.require('playwright-core');
