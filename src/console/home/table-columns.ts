@@ -124,7 +124,7 @@ function toKey(value: unknown): string | number | null {
 const isOwnName = (name: string): name is OwnName => OWN_NAMES.some((one) => one === name);
 
 export const ownTitles = (): { column: string; name: string; label: string }[] =>
-  OWN_NAMES.map((name) => ({ column: name, name, label: t(`table.${name}`) }));
+  OWN_NAMES.map((column) => ({ column, name: t(`table.${column}`), label: t(`table.${column}`) }));
 
 /** Those that are shown as long as nobody chooses: with the parameters that most objects send. */
 export function usualColumns(parameters: readonly Parameter[]): string[] {

@@ -7,6 +7,12 @@ import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 import { eventually, until } from '../../support/until.js';
 
+/** The first page without its map. */
+const OTHER_VIEWS = [
+  ['/?view=tiles', '.tile'],
+  ['/?view=table', '.object-rows tbody button'],
+] as const;
+
 const service = useService();
 const browser = useBrowser(service);
 const STANDARDS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
@@ -55,7 +61,7 @@ async function checkPages<Name extends string>(
 ): Promise<Record<Name, [path: string, problems: string[]][]>> {
   const names = Object.keys(checks) as Name[];
   const found = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, [string, string[]][]>;
-  for (const row of [...pagesWithMap(id), ...pagesWithoutMap(id)]) {
+  for (const row of [...pagesWithMap(id), ...OTHER_VIEWS, ...pagesWithoutMap(id)]) {
     await openPage(page, service.url, row);
     for (const name of names) {
       const problems = await checks[name](page);
