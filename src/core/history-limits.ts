@@ -56,4 +56,11 @@ export const HISTORY_LIMITS = {
   bucketsKnownMs: 30 * SECOND_MS,
   // Steps of packing that are stored and wait for their commit.
   packingStepsPending: 1_000,
+  // A read of buckets: how many are looked for and fetched at once, the bytes of packets that it keeps, and of those that the database
+  // selects among at once, or sorts.
+  bucketSpansRead: 32,
+  bucketsRead: 8,
+  packedReadBytes: 8 * MIB,
+  evaluatedBytes: 4 * MIB,
+  packedSortBytes: 12 * MIB,
 } as const;

@@ -56,9 +56,9 @@ export class BucketReader {
     this.head = this.#guard(() => readHead(bucket));
   }
 
-  /** All packets in memory of their own. */
-  readRows(): UnpackedRows {
-    return this.#guard(() => this.#unpack());
+  /** All packets in memory of their own; with `names`, only these of their fields, which are all that is decoded. */
+  readRows(names: ReadonlySet<string> | null = null): UnpackedRows {
+    return this.#guard(() => this.#unpack(names));
   }
 
   /** Decodes this field alone, and those that it depends on: `_ts` needs `time`, and `_id` needs both. Null without the field. */
@@ -142,10 +142,12 @@ export class BucketReader {
     return numbers?.every((number) => Number.isInteger(number) && Math.abs(number) < WHOLE_MAX) ? numbers : null;
   }
 
-  #unpack(): UnpackedRows {
-    const { shapes, places } = this.#shapesOf();
-    const columns = this.head.columns.map(({ name }) => this.#fieldOf(name).values);
-    for (const column of columns) column.rewind();
+  #unpack(names: ReadonlySet<string> | null): UnpackedRows {
+    const isWanted = this.head.columns.map(({ name }) => names === null || names.has(name));
+    const { places, ...all } = this.#shapesOf();
+    const shapes = names === null ? all.shapes : all.shapes.map((shape) => shape.filter((place) => isWanted[place]));
+    const columns = this.head.columns.map(({ name }, place) => (isWanted[place] ? this.#fieldOf(name).values : null));
+    for (const column of columns) column?.rewind();
     const memory = Buffer.allocUnsafeSlow(this.head.bytes);
     const starts = new Uint32Array(places.length);
     let pos = 0;
@@ -153,6 +155,7 @@ export class BucketReader {
       starts[row] = pos;
       pos = writeRow(memory, pos, { shape: shapes[places[row] as number] as Shape, columns });
     }
+    if (names !== null) return { memory: memory.subarray(0, pos), starts };
     if (pos !== memory.length) throw new DamageError('the packets are shorter than they were');
     return { memory, starts };
   }
@@ -172,7 +175,7 @@ function findShapesWith(shapes: readonly Shape[], columns: number): number[][] {
 function writeRow(
   out: Buffer,
   start: number,
-  { shape, columns }: { readonly shape: Shape; readonly columns: readonly Values[] },
+  { shape, columns }: { readonly shape: Shape; readonly columns: readonly (Values | null)[] },
 ): number {
   let pos = start + 4;
   for (let i = 0; i < shape.length; i++) pos = (columns[shape[i] as number] as Values).writeNext(out, pos);

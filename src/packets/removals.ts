@@ -10,8 +10,9 @@ import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
+import type { StampRange } from './store/packed-counts.js';
 import type { PacketQuery } from './store/query.js';
-import { countPackets, findStampRange, type StampRange } from './store/reader.js';
+import { countPackets, findStampRange } from './store/reader.js';
 import { removePacketsOf } from './store/removal.js';
 import { REMOVALS } from './store/waiting-removals.js';
 

@@ -22,7 +22,7 @@ const ATTEMPTS = 5;
 
 /** Whether there are buckets at all. */
 export async function hasBuckets({ db }: Database): Promise<boolean> {
-  return (await db.collection(BUCKETS).findOne({}, { projection: { _id: 1 } })) !== null;
+  return (await db.collection(BUCKETS).findOne({}, { projection: { _id: 1 }, hint: { _id: 1 } })) !== null;
 }
 
 /**

@@ -92,7 +92,7 @@ export const toProjection = (fields: readonly string[]): Document =>
   Object.fromEntries(distinctPaths(['_id', ...fields]).map((path) => [path, 1]));
 
 /** The index of an object's packets has them by time; equal times are in the order in which they were stored. */
-function toSort(sort: NonNullable<Page['sort']> | null): Document {
+export function toSort(sort: NonNullable<Page['sort']> | null): Document {
   if (sort !== null && sort.path !== 'time') return orderBy(PACKET_LAYOUT, sort);
   const direction = sort?.descending ? -1 : 1;
   return { time: direction, _ts: direction };
@@ -128,6 +128,12 @@ function fromStart({ timeMs, stampUs, isIncluded }: ReadStart, isDescending: boo
   const [beyond, from] = isDescending ? ['$lt', '$lte'] : ['$gt', '$gte'];
   const stamp = { [isIncluded ? from : beyond]: stampUs };
   return { time: { [from]: timeMs }, $or: [{ time: { [beyond]: timeMs } }, { _ts: stamp }] };
+}
+
+/** What a selection asks of other fields than times, as conditions; none if it asks nothing. */
+export function toConditions({ objectIds, selection }: PacketQuery): Filter<Document>[] {
+  if (selection == null || (selection.filters.length === 0 && selection.search === null)) return [];
+  return selected(objectIds, { ...selection, fromMs: null, toMs: null });
 }
 
 /** Packets are named by their own `_id`s, which are a part of their keys. */

@@ -2,12 +2,19 @@
  * Reads packets, for all that shows, sums up, exports or judges them. Who asks names objects, times and an order, and gets packets as
  * BSON. docs/architecture.md lists the readers.
  */
-import { MongoServerError } from 'mongodb';
-import type { DocumentBatch } from '../../platform/mongo/bson/document-batch.js';
+import { type AggregateOptions, MongoServerError } from 'mongodb';
+import { unavailable } from '../../core/errors.js';
+import { LIMITS } from '../../core/limits.js';
+import type { Documents } from '../../platform/mongo/bson/document-batch.js';
 import { type BatchOptions, rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import { countMatching, readFirst } from '../../platform/mongo/bson/raw-cursor.js';
 import { COMMITTED_READ, type Database } from '../../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
+import type { Snapshot } from './bucket-runs.js';
+import { countPacked, findNamedPacked, findPackedStamps, type StampRange } from './packed-counts.js';
+import { mayHaveBuckets, readEither } from './packed-history.js';
+import { readPacked } from './packed-reader.js';
+import { closeAll, findPacked } from './packed-reading.js';
 import {
   PACKETS,
   type PacketName,
@@ -19,11 +26,24 @@ import {
 } from './query.js';
 
 /** All packets of the query, batch by batch. */
-export const readPackets = (
+export async function* readPackets(
   database: Database,
   reading: PacketReading,
   options?: BatchOptions,
-): AsyncGenerator<DocumentBatch> => rawBatches(database, toFind(reading), options);
+): AsyncGenerator<Documents> {
+  let hasYielded = false;
+  if (!(await mayHaveBuckets(database))) {
+    for await (const batch of rawBatches(database, toFind(reading), options)) {
+      if (await mayHaveBuckets(database)) break;
+      yield batch;
+      hasYielded = true;
+      if (batch.cursorId === 0n) return;
+    }
+    // What follows may have become a bucket.
+    if (hasYielded) throw unavailable('packets are being packed', new Error('rows are packed for the first time'));
+  }
+  yield* readPacked(database, reading, options);
+}
 
 /** The packets of the query, where there are few. */
 export async function collectPackets(
@@ -36,32 +56,67 @@ export async function collectPackets(
 }
 
 /** The first packet of the query in its order. */
-export const findFirstPacket = (database: Database, reading: PacketReading): Promise<Buffer | null> =>
-  readFirst(database, toFind(reading));
+export async function findFirstPacket(database: Database, reading: PacketReading): Promise<Buffer | null> {
+  const findRow = () => readFirst(database, toFind(reading));
+  // The latest packet of an object is never packed.
+  if (isOfLatest(reading)) {
+    const latest = await findRow();
+    if (latest !== null) return latest;
+  }
+  return readEither(database, findRow, async () => {
+    const withinMs = LIMITS.databaseAnswerMs;
+    for await (const { documents } of readPacked(database, { ...reading, limit: 1 }, { withinMs })) {
+      return documents[0] ?? null;
+    }
+    return null;
+  });
+}
+
+const isOfLatest = ({ sort, time, stamps, start, exceptKeys, selection, skip }: PacketReading): boolean =>
+  sort?.path === 'time' &&
+  sort.descending &&
+  [time, stamps, start, exceptKeys, selection, skip].every((part) => part == null);
 
 export const countPackets = (database: Database, query: PacketQuery): Promise<number> =>
-  countMatching(database, PACKETS, toFilter(query));
-
-/** Stamps in microseconds since the epoch, both included. */
-export interface StampRange {
-  readonly fromUs: number;
-  readonly toUs: number;
-}
+  readEither(
+    database,
+    () => countMatching(database, PACKETS, toFilter(query)),
+    () => countPacked(database, query),
+  );
 
 const MAX_TIME_EXPIRED = 50;
 
-/** The first and the last stamp of the query's packets, by keys of the index alone. Null without packets, and after `withinMs`. */
-export async function findStampRange(
+/** The first and the last stamp of the query's packets. Null without packets, and after `withinMs`. */
+export const findStampRange = (database: Database, query: PacketQuery, withinMs: number): Promise<StampRange | null> =>
+  readEither(
+    database,
+    () => findStampsOfRows(database, query, { withinMs }),
+    async () => {
+      const packed = await findPacked({ database, options: {}, query, isDescending: false });
+      try {
+        const rows = await findStampsOfRows(database, query, { withinMs, snapshot: packed.snapshot });
+        return joinRanges(rows, await findPackedStamps(database, query, { packed, withinMs }));
+      } finally {
+        await closeAll(packed.found);
+      }
+    },
+  );
+
+const joinRanges = (one: StampRange | null, other: StampRange | null): StampRange | null =>
+  one && other ? { fromUs: Math.min(one.fromUs, other.fromUs), toUs: Math.max(one.toUs, other.toUs) } : (one ?? other);
+
+/** By keys of the index alone. */
+async function findStampsOfRows(
   { db }: Database,
   query: PacketQuery,
-  withinMs: number,
+  { withinMs, snapshot }: { readonly withinMs: number; readonly snapshot?: Snapshot },
 ): Promise<StampRange | null> {
   const group = { _id: null, fromUs: { $min: '$_ts' }, toUs: { $max: '$_ts' } };
   const pipeline = [{ $match: toFilter(query) }, { $group: group }];
   const find = () =>
     db
       .collection(PACKETS)
-      .aggregate(pipeline, { maxTimeMS: withinMs })
+      .aggregate(pipeline, { maxTimeMS: withinMs, ...snapshot } as AggregateOptions)
       .toArray()
       .catch((error) => {
         if (error instanceof MongoServerError && error.code === MAX_TIME_EXPIRED) return [];
@@ -72,11 +127,16 @@ export async function findStampRange(
 }
 
 /** The packet of this name; `fields` as in a reading. */
-export const findNamedPacket = (
+export async function findNamedPacket(
   database: Database,
   name: PacketName,
   fields: PacketReading['fields'],
-): Promise<Buffer | null> => readFirst(database, toNamedFind([name], fields));
+): Promise<Buffer | null> {
+  const row = await readFirst(database, toNamedFind([name], fields));
+  if (row !== null || !(await mayHaveBuckets(database))) return row;
+  const [packet = null] = await findNamedPacked(database, [name], fields);
+  return packet;
+}
 
 /** Those packets of these names that are stored; with `isCommitted`, those that no election undoes. */
 export async function findNamedPackets(
@@ -87,5 +147,6 @@ export async function findNamedPackets(
   const command = { ...toNamedFind(names, fields), ...(isCommitted && COMMITTED_READ) };
   const found: Buffer[] = [];
   for await (const { documents } of rawBatches(database, command)) found.push(...documents);
-  return found;
+  if (found.length >= names.length || !(await mayHaveBuckets(database))) return found;
+  return findNamedPacked(database, names, fields);
 }

@@ -1,12 +1,9 @@
 /** The documents of one reply of the database, as views of its memory. */
 import { BSON_TYPES, documentAt, findField, findValue, int32, valueEnd, valueStart, viewOf } from './reader.js';
 
-const { ARRAY, DOCUMENT, INT64, STRING } = BSON_TYPES;
+const { ARRAY, DOCUMENT, INT64, STRING, TIMESTAMP } = BSON_TYPES;
 
-export interface DocumentBatch {
-  /** 0 after the last batch. */
-  readonly cursorId: bigint;
-  readonly namespace: string;
+export interface Documents {
   /** The total size of the documents. */
   readonly bytes: number;
   /** The memory of the documents. Thousands of views, or of steps of an iterator, would cost more than the work on them. */
@@ -17,6 +14,14 @@ export interface DocumentBatch {
   next(start: number): number;
   starts(): number[];
   readonly documents: Buffer[];
+}
+
+export interface DocumentBatch extends Documents {
+  /** 0 after the last batch. */
+  readonly cursorId: bigint;
+  readonly namespace: string;
+  /** The time of the snapshot that the cursor reads: eight bytes; null if it reads none. */
+  readonly snapshot: Buffer | null;
 }
 
 /** A view of the member `cursor` of a reply. */
@@ -32,18 +37,28 @@ export function readBatch(cursor: Uint8Array): DocumentBatch {
   const id = findValue(cursor, 0, 'id', INT64);
   const namespace = findField(cursor, 'ns', STRING);
   if (!documents || id === -1 || !namespace) throw new TypeError('not the cursor of a reply');
-  return new ReplyBatch(documents, viewOf(cursor, id, id + 8).readBigInt64LE(), namespace);
+  return new ReplyBatch(documents, viewOf(cursor, id, id + 8).readBigInt64LE(), { cursor, namespace });
 }
 
 class ReplyBatch implements DocumentBatch {
   readonly memory: Buffer;
   readonly cursorId: bigint;
+  readonly #cursor: Uint8Array;
   readonly #namespace: Buffer;
 
-  constructor(buffer: Buffer, cursorId: bigint, namespace: Buffer) {
+  constructor(
+    buffer: Buffer,
+    cursorId: bigint,
+    { cursor, namespace }: { readonly cursor: Uint8Array; readonly namespace: Buffer },
+  ) {
     this.memory = buffer;
     this.cursorId = cursorId;
+    this.#cursor = cursor;
     this.#namespace = namespace;
+  }
+
+  get snapshot(): Buffer | null {
+    return findField(this.#cursor, 'atClusterTime', TIMESTAMP);
   }
 
   get namespace(): string {

@@ -6,7 +6,7 @@ import { clock } from '../../clock.js';
 import type { Database } from '../driver/client.js';
 import { type HeldBytes, holdBytes } from '../driver/list-queue.js';
 import { type BufferPool, FRESH } from './buffer-pool.js';
-import type { DocumentBatch } from './document-batch.js';
+import type { Documents } from './document-batch.js';
 import { JsonWriter, writeJson } from './json-writer.js';
 import { rawBatches, readRawBatch } from './raw-batches.js';
 import { documentAt, readShownId } from './reader.js';
@@ -53,7 +53,7 @@ const JSON_PER_BSON = 1.75;
  */
 export async function readPage(
   database: Database,
-  batches: AsyncIterable<DocumentBatch>,
+  batches: AsyncIterable<Documents>,
   { prepareExtra, pool = FRESH }: { prepareExtra?: PrepareExtra | undefined; pool?: BufferPool } = {},
 ): Promise<JsonPage> {
   const held = holdBytes(database);
@@ -88,7 +88,7 @@ interface PageDeps {
 }
 
 async function writePage(
-  batches: AsyncIterable<DocumentBatch>,
+  batches: AsyncIterable<Documents>,
   { prepareExtra, pool, held }: PageDeps,
 ): Promise<JsonPage & { readonly body: Buffer<ArrayBuffer> }> {
   const writer = new JsonWriter(FIRST_BYTES, pool);
@@ -163,10 +163,16 @@ export async function readOne(
   return writeJson((writer) => writeDocument(writer, document, 0, extra));
 }
 
-/** Counts the matching documents of the collection. */
-export async function countMatching(database: Database, collection: string, filter: Document): Promise<number> {
+/** Counts the matching documents of the collection, with these options of the command. */
+export async function countMatching(
+  database: Database,
+  collection: string,
+  filter: Document,
+  options: Document = {},
+): Promise<number> {
   const pipeline = [{ $match: filter }, { $group: { _id: null, count: { $sum: 1 } } }];
-  for await (const { documents } of rawBatches(database, { aggregate: collection, pipeline, cursor: {} })) {
+  const command = { aggregate: collection, pipeline, cursor: {}, ...options };
+  for await (const { documents } of rawBatches(database, command)) {
     for (const document of documents) return BSON.deserialize(document).count;
   }
   return 0;

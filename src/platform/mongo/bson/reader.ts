@@ -12,6 +12,7 @@ export const BSON_TYPES = {
   DATE: 9,
   NULL: 10,
   INT32: 16,
+  TIMESTAMP: 17,
   INT64: 18,
 } as const;
 const { STRING, DOCUMENT, ARRAY, BINARY, OBJECT_ID } = BSON_TYPES;

@@ -19,6 +19,8 @@ const TRANSIENT_CODES: ReadonlySet<unknown> = new Set([
   13_436, 18, 462,
   // A cursor is lost with its server: not found, killed, to be opened again.
   43, 134, 234, 237,
+  // A snapshot is too old, or of before a change of a collection: another one is read.
+  239, 246,
 ]);
 const TRANSIENT_LABELS = [
   'RetryableWriteError',
