@@ -180,10 +180,19 @@ function createCamera(map: GlMap, points: ObjectPoints, { place, uncovered }: Ca
   let isPlaced = place !== null;
   /** The object to which the map goes when its place is found. */
   let awaited: string | null = null;
+  /** Until the map is moved, it shows all objects in whatever space it has: on paper, or beside what comes below it. */
+  let showsAll: boolean = false;
+  map.on('resize', () => {
+    if (showsAll) showAll(false);
+  });
+  map.on('movestart', ({ originalEvent }) => {
+    if (originalEvent !== undefined) showsAll = false;
+  });
   if (place !== null) map.jumpTo({ center: [place.lon, place.lat], zoom: place.zoom });
   function showAll(isAnimated: boolean): void {
     const extent = points.extent();
     if (extent === null) return;
+    showsAll = true;
     const { west, south, east, north } = extent;
     const bounds: [[number, number], [number, number]] = [
       [toLon(west), toLat(south)],
@@ -196,6 +205,7 @@ function createCamera(map: GlMap, points: ObjectPoints, { place, uncovered }: Ca
     const position = placeOf(objects.get(id));
     awaited = position === null ? id : null;
     if (position === null) return;
+    showsAll = false;
     const center: [number, number] = [position.lon, position.lat];
     if (isPlaced && uncovered.has(center, 1) && map.getZoom() > CLOSE_ZOOM - 3) return;
     const to = { center, zoom: Math.max(map.getZoom(), CLOSE_ZOOM), offset: uncovered.offset() };
