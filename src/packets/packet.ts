@@ -124,7 +124,17 @@ function parseMessage(body: unknown, declared: Declarations, nowMs: number, inde
   const id = parseId(body, { parameters, dropped });
   const why = dropped.length === 0 ? undefined : joinReasons(dropped);
   if (why !== undefined && Object.keys(parameters).length === 0) throw badRequest(why);
-  return { id, isChosen: id !== null, timeMs, deviceTimeMs, online, parameters, index, dropped: why, calculated };
+  return {
+    id,
+    isChosen: id === null ? undefined : true,
+    timeMs,
+    deviceTimeMs,
+    online,
+    parameters,
+    index,
+    dropped: why,
+    calculated,
+  };
 }
 
 function parseOnline(given: Json, dropped: string[]): boolean {

@@ -35,7 +35,7 @@ describe('a valid message', () => {
     [
       'with an _id, in small letters',
       { _id: ID.toUpperCase() },
-      { id: ID, timeMs: null, online: true, parameters: {} },
+      { id: ID, isChosen: true, timeMs: null, online: true, parameters: {} },
     ],
     [
       'with a time in ms',
