@@ -13,6 +13,12 @@ export const duration = (max: number, min = 1_000) =>
     return z.NEVER;
   });
 
+/** Null for `never`. */
+export const durationOrNever = (max: number, min: number) =>
+  z.union([z.literal('never').transform(() => null), duration(max, min)], {
+    error: `expected never, or a duration of at least ${min / 3_600_000}h, such as "7 days"`,
+  });
+
 export const port = z.coerce.number('expected a port').int().min(0).max(65_535);
 
 export const count = z.coerce.number('expected a whole number').int('expected a whole number').min(1).max(1_000_000);

@@ -7,6 +7,7 @@ import {
   basePath,
   count,
   duration,
+  durationOrNever,
   list,
   mailFrom,
   pageOrigins,
@@ -55,6 +56,8 @@ export interface Config {
   readonly searchPath: string;
   /** How long packets are kept whose model has no `retentionDays`; null for ever. */
   readonly retentionDays: number | null;
+  /** The age at which packets are packed; null for never. */
+  readonly packAfterMs: number | null;
   /** How far the time of a packet may be ahead of the clock of the service. */
   readonly packetAheadMs: number;
   /** The folder of downloaded mongod binaries. */
@@ -122,6 +125,7 @@ const VARIABLES = z.object({
     .min(1)
     .max(LIMITS.retentionDays)
     .optional(),
+  PACK_AFTER: durationOrNever(LIMITS.packAfterMaxMs, LIMITS.packAfterMinMs).default(null),
   PACKET_TIME_AHEAD: duration(LIMITS.packetAheadMaxMs).default(LIMITS.packetAheadMs),
   ADMIN_LOGIN: z.string().max(LIMITS.nameCharacters).default('admin'),
   ADMIN_PASSWORD: z
@@ -212,6 +216,7 @@ function toConfig(
     mongodBinary: values.MONGOD_BINARY ?? null,
     dataFolder: values.DATA_DIR,
     retentionDays: values.RETENTION_DAYS ?? null,
+    packAfterMs: values.PACK_AFTER,
     packetAheadMs: values.PACKET_TIME_AHEAD,
     searchPath: env.PATH ?? '',
     cacheFolder: defaultCacheFolder(env, homedir(), process.platform),

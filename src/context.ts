@@ -95,8 +95,17 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const { basePath } = config.http;
   const { secrets } = deps;
   const identity = createIdentity({ database, secrets, lifetimeMs, basePath, now, accounts: caches.accounts });
-  const { retentionDays } = config;
-  const jobs = startJobs({ database, audit, retentionDays, log: (module) => log.child({ module }), now });
+  const { retentionDays, packAfterMs } = config;
+  const metrics = ops.metrics.packing;
+  const jobs = startJobs({
+    database,
+    audit,
+    retentionDays,
+    packAfterMs,
+    metrics,
+    log: (module) => log.child({ module }),
+    now,
+  });
   lifecycle.onShutdown(() => jobs.stop());
   const facts = createClientFacts(config.http.trustProxy);
   const feed = createLiveFeed(deps, { database, caches, identity, isLive });

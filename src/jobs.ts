@@ -1,13 +1,14 @@
-/** Starts the jobs on the database: expiry of commands, and removal of packets. */
+/** Starts the jobs on the database: expiry of commands, removal of packets, and packing of history. */
 
 import type { Audit } from './accounts/audit.js';
 import { type ExpiryOptions, startExpiry } from './commands/expiry.js';
+import { type PackingOptions, startPacking } from './packets/packing.js';
 import { noteRemoval, type RemovalOptions, type Removals, startRemovals, toFields } from './packets/removals.js';
 import { type SweeperOptions, startSweeper } from './packets/retention.js';
 
-type Logs = SweeperOptions['log'] & ExpiryOptions['log'] & RemovalOptions['log'];
+type Logs = SweeperOptions['log'] & ExpiryOptions['log'] & RemovalOptions['log'] & PackingOptions['log'];
 
-export interface JobOptions extends Omit<SweeperOptions, 'log'> {
+export interface JobOptions extends Omit<SweeperOptions & PackingOptions, 'log'> {
   readonly audit: Audit;
   readonly log: (module: string) => Logs;
 }
@@ -28,6 +29,7 @@ export function startJobs({ log, audit, ...options }: JobOptions): Jobs {
   const parts = [
     startExpiry({ ...options, log: log('expiry') }),
     startSweeper({ ...options, log: log('sweeper') }),
+    startPacking({ ...options, log: log('packing') }),
     removals,
   ];
   return { requestRemoval: removals.request, stop: () => Promise.all(parts.map((part) => part.stop())) };

@@ -54,8 +54,6 @@ export const HISTORY_LIMITS = {
   // Packets are never packed sooner. That there are no buckets is known for so long: a step of packing waits for longer.
   packAfterMinMs: DAY_MS,
   bucketsKnownMs: 30 * SECOND_MS,
-  // Steps of packing that are stored and wait for their commit.
-  packingStepsPending: 1_000,
   // A read of buckets: how many are looked for and fetched at once, the bytes of packets that it keeps, and of those that the database
   // selects among at once, or sorts.
   bucketSpansRead: 32,
@@ -63,4 +61,14 @@ export const HISTORY_LIMITS = {
   packedReadBytes: 8 * MIB,
   evaluatedBytes: 4 * MIB,
   packedSortBytes: 12 * MIB,
+  // Packing: the rows of an object that are planned together, and their bytes. What is stored waits longer than an insert may take, for so many
+  // objects at a time. A tenth of a core packs more than so many packets a second. The least pause between two passes, and the objects of one.
+  packingRows: 10_000,
+  packingBytes: 8 * MIB,
+  packingSettleMs: 60 * SECOND_MS,
+  packingObjectsWaiting: 1_000,
+  packingStepsPending: 10_000,
+  packingPacketsPerSecond: 4_000,
+  packingPauseMs: 60 * SECOND_MS,
+  packingObjects: 500_000,
 } as const;

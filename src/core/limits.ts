@@ -58,6 +58,7 @@ export const LIMITS = {
   // Time.
   packetAheadMs: 5 * MINUTE_MS,
   packetAheadMaxMs: 366 * DAY_MS,
+  packAfterMaxMs: 3_653 * DAY_MS,
   // Wrong clocks are written at their objects when they begin and end, and in between at most this often.
   wrongClockCheckMs: SECOND_MS,
   wrongClockWrittenMs: MINUTE_MS,

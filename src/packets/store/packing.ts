@@ -5,6 +5,7 @@
  */
 import { Binary, BSON, type ClientSession, type Db, type Document, MongoServerError, ObjectId } from 'mongodb';
 import { LIMITS } from '../../core/limits.js';
+import type { PlaceInOrder } from '../../core/packet-order.js';
 import { readHead } from '../../packed/head.js';
 import { packEvenly } from '../../packed/plan.js';
 import { DamagedBucketError, unpack } from '../../packed/unpack.js';
@@ -18,10 +19,13 @@ import {
   type KeyedRow,
   type PackingMark,
   type StoredBucket,
+  type StoredSpan,
   toBucket,
   toBucketDocument,
   toBucketFind,
   toKeyedRow,
+  toSpan,
+  toSpanFind,
 } from './buckets.js';
 import { PACKETS } from './query.js';
 import { isRemovalWaiting } from './waiting-removals.js';
@@ -65,7 +69,7 @@ export async function storePending(
   { objectId, rows, replaces, mayGrow = false }: Packing,
 ): Promise<PendingStep | null> {
   const old = replaces === null ? [] : (await readBuckets(database, objectId, [replaces])).flatMap(({ rows }) => rows);
-  const all = [...old, ...rows].sort((one, other) => one.timeMs - other.timeMs || one.stampUs - other.stampUs);
+  const all = [...old, ...rows].sort(compare);
   const buckets = packEvenly(all.map(({ row }) => row));
   const step = new ObjectId();
   const mark: PackingMark = { step, buckets: buckets.length, replaces };
@@ -129,6 +133,10 @@ export async function commitStep(database: Database, pending: PendingStep, fence
   }
 }
 
+const OUT_OF_DISK_SPACE = 14_031;
+export const isDiskFull = (error: unknown): boolean =>
+  error instanceof MongoServerError && error.code === OUT_OF_DISK_SPACE;
+
 /** Thrown where rows and buckets are no longer as they were when a step was planned. */
 class StaleStepError extends Error {}
 
@@ -146,6 +154,9 @@ interface Replacement {
   readonly buckets: readonly Binary[];
   readonly bucketBytes: number;
   readonly replaced: ReadBucket | null;
+  /** Of all of their packets. */
+  readonly first: PlaceInOrder;
+  readonly last: PlaceInOrder;
 }
 
 /** Reads what was stored back. */
@@ -167,13 +178,16 @@ async function readStep(database: Database, { objectId, step }: PendingStep): Pr
   }
   if (before.size > 0) throw new StaleStepError('packets of the bucket to be replaced are missing');
   const buckets = documents.map((document) => toBucket(document).id);
-  return { objectId, step, rows, buckets, bucketBytes: sumOf(documents, ({ length }) => length), replaced };
+  const bucketBytes = sumOf(documents, ({ length }) => length);
+  const first = all[0] as KeyedRow;
+  const last = all.at(-1) as KeyedRow;
+  return { objectId, step, rows, buckets, bucketBytes, replaced, first, last };
 }
 
 async function replaceRows(
   { db }: Database,
   session: ClientSession,
-  { objectId, step, rows, buckets, replaced }: Replacement,
+  { objectId, step, rows, buckets, replaced, first, last }: Replacement,
 ): Promise<void> {
   const _oid = new ObjectId(objectId);
   const these = { _id: { $in: rows.map(({ key }) => new Binary(key, SUBTYPE)) as unknown as ObjectId[] }, _oid };
@@ -185,12 +199,34 @@ async function replaceRows(
   if (!rows.every((one) => stored.get(nameOf(one))?.row.equals(one.row))) throw new StaleStepError('a row has changed');
   const { deletedCount } = await db.collection(PACKETS).deleteMany(these, { session });
   if (deletedCount !== rows.length) throw new StaleStepError('a row is gone');
+  // The latest packet stays a row: whoever looks for it reads no buckets.
+  const later = { _oid, time: { $gte: last.timeMs } };
+  if ((await db.collection(PACKETS).findOne(later, { session, projection: { _id: 1 } })) === null) {
+    throw new StaleStepError('a packet has become the latest');
+  }
   if (replaced !== null) await removeBucket(db, session, replaced);
+  await checkOrder(db, session, { objectId, first, last });
   const ours = { _id: { $in: buckets as unknown as ObjectId[] }, _oid, isPending: true, 'mark.step': step };
   const counted = { $set: { isPending: false }, $unset: { mark: 1 } };
   const { modifiedCount } = await db.collection(BUCKETS).updateMany(ours, counted, { session });
   if (modifiedCount !== buckets.length) throw new StaleStepError('buckets are missing');
 }
+
+/** Buckets of an object follow each other, and at most touch. */
+async function checkOrder(
+  db: Db,
+  session: ClientSession,
+  { objectId, first, last }: Pick<Replacement, 'objectId' | 'first' | 'last'>,
+): Promise<void> {
+  const { filter, projection, hint } = toSpanFind({ objectId, time: { from: first.timeMs, to: last.timeMs } });
+  const found = await db.collection(BUCKETS).find(filter, { session, projection, hint, raw: true }).toArray();
+  const others = (found as unknown as Buffer[]).map(toSpan);
+  const isApart = ({ from, to }: StoredSpan): boolean => compare(to, first) <= 0 || compare(last, from) <= 0;
+  if (!others.every(isApart)) throw new StaleStepError('another bucket lies between the packets');
+}
+
+const compare = (one: PlaceInOrder, other: PlaceInOrder): number =>
+  one.timeMs - other.timeMs || one.stampUs - other.stampUs;
 
 /** Only if it is still the one that was read: its head has the checksums of all that is in it. */
 async function removeBucket(db: Db, session: ClientSession, { bucket, objectId }: ReadBucket): Promise<void> {

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Change } from '../../core/change.js';
+import { createPackingMetrics, NO_PACKING_METRICS, type PackingMetrics } from './packing-metrics.js';
 import { createWorkerMetrics, type WorkerStats } from './worker-metrics.js';
 
 /** A request that was answered, or whose client disconnected before. */
@@ -46,6 +47,7 @@ export interface Metrics {
   published(change: Change, events: readonly { readonly name: string }[]): void;
   /** Counts webhook messages by outcome, with the duration of the request, if there was one, and the delay of a delivered message. */
   webhookEnded(outcome: string, count: number, ms: number | null, delayMs?: number): void;
+  readonly packing: PackingMetrics;
   /** All metrics in the text format of Prometheus. */
   text(): Promise<string>;
 }
@@ -58,6 +60,7 @@ export const NO_METRICS: Metrics = {
   messageRefused: () => undefined,
   published: () => undefined,
   webhookEnded: () => undefined,
+  packing: NO_PACKING_METRICS,
   text: async () => '',
 };
 
@@ -100,6 +103,7 @@ export function createMetrics(gauges: () => Gauges | null, isReady: () => boolea
       if (change.store === 'commands' && change.after !== null) commands.inc({ status: String(change.after.status) });
     },
     webhookEnded: createWorkerMetrics(register, () => gauges()?.workers() ?? null),
+    packing: createPackingMetrics(register),
     text: () => register.metrics(),
   };
 }

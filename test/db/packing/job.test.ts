@@ -1,0 +1,214 @@
+/** The job of packing, on a history in the database: what it packs, what it leaves, and what follows when it is interrupted. */
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
+import { LIMITS } from '../../../src/core/limits.js';
+import { unpack } from '../../../src/packed/unpack.js';
+import { createPass, PACKING_LEASE, type PackingOptions, startPacking } from '../../../src/packets/packing.js';
+import { toBucket } from '../../../src/packets/store/buckets.js';
+import { findSpans } from '../../../src/packets/store/old-rows.js';
+import { findPending } from '../../../src/packets/store/packing.js';
+import { toPacketKey } from '../../../src/platform/mongo/bson/packet-key.js';
+import { createClient, type Database, databaseOf } from '../../../src/platform/mongo/driver/client.js';
+import { acquireLease } from '../../../src/platform/mongo/driver/lease.js';
+import { prepareCollections } from '../../../src/platform/mongo/schema/collections.js';
+import { NO_PACKING_METRICS } from '../../../src/platform/ops/packing-metrics.js';
+import { testUri } from '../../support/fixture.js';
+import { readStoredRows } from '../../support/packed.js';
+import { until } from '../../support/until.js';
+
+Object.assign(LIMITS, { packingSettleMs: 0, packingPacketsPerSecond: 1e9, packingPauseMs: 10 });
+const DAY_MS = 86_400_000;
+const NOW_MS = Date.UTC(2026, 0, 10);
+const never = new AbortController().signal;
+let database: Database;
+
+beforeAll(async () => {
+  database = databaseOf(await createClient(testUri()).connect());
+  await prepareCollections(database.db);
+});
+beforeEach(async () => {
+  await Promise.all(['packets', 'packedPackets'].map((name) => database.db.collection(name).deleteMany({})));
+});
+afterAll(async () => {
+  await database.db.dropDatabase();
+  await database.client.close();
+});
+
+const lines: string[] = [];
+const log = {
+  info: () => undefined,
+  warn: (_details: object, message: string) => void lines.push(message),
+  error: (_details: object, message: string) => void lines.push(message),
+};
+
+function optionsAt(nowMs: number): PackingOptions & { packAfterMs: number } {
+  return { database, packAfterMs: DAY_MS, log, metrics: NO_PACKING_METRICS, now: () => nowMs };
+}
+
+const noFence = async (): Promise<void> => undefined;
+const pack = (nowMs = NOW_MS): Promise<void> => createPass(optionsAt(nowMs), noFence, never).run();
+
+/** Stores packets of an object, one every so many ms from a time on; its `_id`. */
+async function addPackets(count: number, fromMs: number, stepMs: number, object = new ObjectId()): Promise<string> {
+  const documents = Array.from({ length: count }, (_, nth) => ({
+    _id: toPacketKey(new ObjectId().toHexString(), object) as unknown as ObjectId,
+    _ts: (fromMs + nth * stepMs) * 1_000 + 40,
+    time: fromMs + nth * stepMs,
+    online: true,
+    _oid: object,
+    id: 'press-7',
+    speed: nth,
+  }));
+  await database.db.collection('packets').insertMany(documents);
+  await database.db
+    .collection('objects')
+    .updateOne({ _id: object }, { $set: { id: object.toHexString() } }, { upsert: true });
+  return object.toHexString();
+}
+
+const bucketsOf = async (objectId: string): Promise<number[]> =>
+  (await findSpans(database, { objectId })).map(({ packets }) => packets);
+
+/** All packets, in rows and in buckets that count. */
+async function readAll(objectId: string): Promise<string[]> {
+  const _oid = new ObjectId(objectId);
+  const documents = await database.db
+    .collection('packedPackets')
+    .find({ _oid, isPending: false }, { raw: true })
+    .toArray();
+  const packed = (documents as unknown as Buffer[]).flatMap((document) => unpack(toBucket(document)));
+  const rows = (await readStoredRows(database, objectId)).map(({ row }) => row);
+  return [...packed, ...rows].map((row) => row.toString('hex')).sort();
+}
+
+test('packs old packets, and leaves those that are younger or too few', async () => {
+  // Those of the first eight days: the next one arrived 40 µs too late.
+  const long = await addPackets(2_600, NOW_MS - 9 * DAY_MS, 300_000);
+  const few = await addPackets(60, NOW_MS - 9 * DAY_MS, 1_000);
+  const young = await addPackets(2_000, NOW_MS - DAY_MS + 1, 1_000);
+  const before = await Promise.all([long, few, young].map(readAll));
+  await pack();
+  expect(await bucketsOf(long)).toEqual([1_000, 1_000, 304]);
+  expect(await bucketsOf(few)).toEqual([]);
+  expect(await bucketsOf(young)).toEqual([]);
+  expect(await Promise.all([long, few, young].map(readAll))).toEqual(before);
+  await pack();
+  expect(await bucketsOf(long)).toEqual([1_000, 1_000, 304]);
+});
+
+test('leaves the latest packet, however old', async () => {
+  const objectId = await addPackets(300, NOW_MS - 9 * DAY_MS, 1_000);
+  await pack();
+  expect(await bucketsOf(objectId)).toEqual([299]);
+  expect((await readStoredRows(database, objectId)).map(({ timeMs }) => timeMs)).toEqual([
+    NOW_MS - 9 * DAY_MS + 299_000,
+  ]);
+});
+
+test('goes on with an object that has more rows than are planned together', async () => {
+  const most = LIMITS.packingRows;
+  Object.assign(LIMITS, { packingRows: 1_500 });
+  try {
+    const objectId = await addPackets(4_001, NOW_MS - 9 * DAY_MS, 1_000);
+    const before = await readAll(objectId);
+    await pack();
+    expect(await bucketsOf(objectId)).toEqual([1_000, 1_000, 1_000, 1_000]);
+    expect(await readAll(objectId)).toEqual(before);
+  } finally {
+    Object.assign(LIMITS, { packingRows: most });
+  }
+});
+
+test('adds packets that came late to their bucket', async () => {
+  const object = new ObjectId();
+  const objectId = await addPackets(1_001, NOW_MS - 9 * DAY_MS, 1_000, object);
+  await pack();
+  await addPackets(150, NOW_MS - 9 * DAY_MS + 500, 2_000, object);
+  const before = await readAll(objectId);
+  await pack();
+  expect((await bucketsOf(objectId)).reduce((sum, packets) => sum + packets, 0)).toBe(1_150);
+  expect(await readStoredRows(database, objectId)).toHaveLength(1);
+  expect(await readAll(objectId)).toEqual(before);
+});
+
+test('completes what a pass that was interrupted has begun', async () => {
+  const objectId = await addPackets(1_200, NOW_MS - 9 * DAY_MS, 1_000);
+  const before = await readAll(objectId);
+  const lost = async (): Promise<void> => {
+    throw new Error('the lease is lost');
+  };
+  await expect(createPass(optionsAt(NOW_MS), lost, never).run()).rejects.toThrow('the lease is lost');
+  expect(await bucketsOf(objectId)).toEqual([]);
+  expect(await findPending(database)).not.toEqual([]);
+  expect(await readAll(objectId)).toEqual(before);
+  await pack();
+  expect(await findPending(database)).toEqual([]);
+  expect(await bucketsOf(objectId)).toEqual([1_000, 199]);
+  expect(await readAll(objectId)).toEqual(before);
+});
+
+test('removes what is left of a step whose buckets were not all stored', async () => {
+  const objectId = await addPackets(1_200, NOW_MS - 9 * DAY_MS, 1_000);
+  const stop = new AbortController();
+  const lost = async (): Promise<void> => {
+    throw new Error('stopped');
+  };
+  await createPass(optionsAt(NOW_MS), lost, stop.signal)
+    .run()
+    .catch(() => undefined);
+  await database.db.collection('packedPackets').updateMany({}, { $set: { 'mark.buckets': 2 } });
+  const before = await readAll(objectId);
+  await pack();
+  expect(await findPending(database)).toEqual([]);
+  expect(await readAll(objectId)).toEqual(before);
+});
+
+test('packs once where two instances work on the same object without a lease', async () => {
+  const objectId = await addPackets(2_500, NOW_MS - 9 * DAY_MS, 1_000);
+  const before = await readAll(objectId);
+  await Promise.allSettled([pack(), pack(), pack()]);
+  await pack();
+  expect(await readAll(objectId)).toEqual(before);
+  expect((await bucketsOf(objectId)).reduce((sum, packets) => sum + packets, 0)).toBe(2_499);
+});
+
+test('does nothing with the lease of another instance', async () => {
+  const objectId = await addPackets(1_200, NOW_MS - 9 * DAY_MS, 1_000);
+  const lease = await acquireLease(database, PACKING_LEASE, 30_000);
+  await expect(
+    createPass(optionsAt(NOW_MS), (lease as NonNullable<typeof lease>).fence, never).run(),
+  ).resolves.toBeUndefined();
+  expect(await bucketsOf(objectId)).toEqual([1_000, 199]);
+  await lease?.release();
+  await addPackets(1_200, NOW_MS - 8 * DAY_MS, 1_000, new ObjectId(objectId));
+  await expect(createPass(optionsAt(NOW_MS), (lease as NonNullable<typeof lease>).fence, never).run()).rejects.toThrow(
+    /lease/,
+  );
+  expect(await bucketsOf(objectId)).toEqual([1_000, 199]);
+});
+
+test('packs again and again while it runs, and stops', async () => {
+  const objectId = await addPackets(1_200, NOW_MS - 9 * DAY_MS, 1_000);
+  const before = await readAll(objectId);
+  let passes = 0;
+  const metrics = { ...NO_PACKING_METRICS, passed: () => void passes++ };
+  const job = startPacking({ ...optionsAt(NOW_MS), packAfterMs: 1_000, metrics });
+  await until(() => passes >= 2, 'two passes');
+  await job.stop();
+  expect(await bucketsOf(objectId)).toEqual([1_000, 199]);
+  expect(await readAll(objectId)).toEqual(before);
+  expect(lines).toEqual([]);
+});
+
+test('continues past a bucket that is damaged, and says so', async () => {
+  const object = new ObjectId();
+  const objectId = await addPackets(301, NOW_MS - 9 * DAY_MS, 1_000, object);
+  await pack();
+  await database.db.collection('packedPackets').updateOne({ _oid: object }, { $set: { head: 'x' } });
+  await addPackets(500, NOW_MS - 8 * DAY_MS, 1_000, object);
+  const other = await addPackets(300, NOW_MS - 8 * DAY_MS, 1_000);
+  await pack();
+  expect(lines.splice(0)).toEqual(['rows cannot be added to packed history that is damaged']);
+  expect(await bucketsOf(other)).toEqual([299]);
+  expect(await readStoredRows(database, objectId)).toHaveLength(501);
+});
