@@ -79,7 +79,7 @@ export interface Context {
 
 /** Creates and connects every component. Waits for the database while it is unavailable. */
 export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Promise<Context> {
-  const { config, log, now, entry, ops } = deps;
+  const { config, log, now, entry, ops, secrets } = deps;
   const passwords = await createPasswords();
   const database = await findPrepared(deps, passwords, lifecycle.ending);
   const listDatabase = await findListDatabase(deps, lifecycle.ending);
@@ -93,19 +93,10 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const caches = createCaches(database, { isLive, checkTurns: createCheckTurns(), onFailedFormula });
   const { sessionLifetimeMs: lifetimeMs } = config.auth;
   const { basePath } = config.http;
-  const { secrets } = deps;
   const identity = createIdentity({ database, secrets, lifetimeMs, basePath, now, accounts: caches.accounts });
   const { retentionDays, packAfterMs } = config;
-  const metrics = ops.metrics.packing;
-  const jobs = startJobs({
-    database,
-    audit,
-    retentionDays,
-    packAfterMs,
-    metrics,
-    log: (module) => log.child({ module }),
-    now,
-  });
+  const aged = { retentionDays, packAfterMs, metrics: ops.metrics.packing };
+  const jobs = startJobs({ database, audit, ...aged, log: (module) => log.child({ module }), now });
   lifecycle.onShutdown(() => jobs.stop());
   const facts = createClientFacts(config.http.trustProxy);
   const feed = createLiveFeed(deps, { database, caches, identity, isLive });

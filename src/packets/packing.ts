@@ -88,115 +88,133 @@ interface Waiting {
 }
 
 /** One pass over all objects. Exported for tests. */
-export function createPass(
-  { database, packAfterMs, log, metrics, now }: RunOptions,
-  fence: Fence,
-  signal: AbortSignal,
-): { run(): Promise<void> } {
-  const waiting: Waiting[] = [];
-  const total = { packets: 0, buckets: 0, rowBytes: 0, bucketBytes: 0 };
+export const createPass = (options: RunOptions, fence: Fence, signal: AbortSignal): { run(): Promise<void> } =>
+  new Pass(options, fence, signal);
+
+class Pass {
+  readonly #options: RunOptions;
+  readonly #fence: Fence;
+  readonly #signal: AbortSignal;
+  readonly #waiting: Waiting[] = [];
+  readonly #total = { packets: 0, buckets: 0, rowBytes: 0, bucketBytes: 0 };
+
+  constructor(options: RunOptions, fence: Fence, signal: AbortSignal) {
+    this.#options = options;
+    this.#fence = fence;
+    this.#signal = signal;
+  }
+
+  async run(): Promise<void> {
+    const { database, packAfterMs, log, metrics, now } = this.#options;
+    const signal = this.#signal;
+    const beganMs = now();
+    // Those of an instance that stopped.
+    for (const step of await findPending(database)) {
+      this.#waiting.push({ objectId: step.objectId, steps: [step], storedAtMs: clock.steadyMs(), next: null });
+    }
+    for (const objectId of await findOldObjects(database, beganMs - packAfterMs)) {
+      while (!signal.aborted && this.#isDue()) await this.#settle();
+      if (signal.aborted) break;
+      // Its rows are planned again when the pending buckets count.
+      if (!this.#waiting.some((one) => one.objectId === objectId)) await this.#begin(objectId, null);
+    }
+    while (!signal.aborted && this.#waiting.length > 0) await this.#settle();
+    if (this.#total.packets > 0) log.info({ ...this.#total }, 'packed history');
+    if (!signal.aborted) metrics.passed(beganMs);
+  }
+
+  #isDue(): boolean {
+    const [first] = this.#waiting;
+    if (first === undefined) return false;
+    if (this.#waiting.length >= LIMITS.packingObjectsWaiting) return true;
+    return clock.steadyMs() - first.storedAtMs >= LIMITS.packingSettleMs;
+  }
 
   /** Works, then pauses for as long, and so long that all of the work takes a tenth of a core. */
-  async function work<T>(packets: (result: T) => number, run: () => Promise<T>): Promise<T> {
+  async #work<T>(packetsIn: (result: T) => number, work: () => Promise<T>): Promise<T> {
     const startMs = clock.steadyMs();
-    const result = await run();
-    const pauseMs = Math.max(clock.steadyMs() - startMs, (packets(result) * 1_000) / LIMITS.packingPacketsPerSecond);
-    await clock.wait(pauseMs, { signal }).catch(() => undefined);
+    const result = await work();
+    const pauseMs = Math.max(clock.steadyMs() - startMs, (packetsIn(result) * 1_000) / LIMITS.packingPacketsPerSecond);
+    await clock.wait(pauseMs, { signal: this.#signal }).catch(() => undefined);
     return result;
   }
 
-  async function store(objectId: string, rows: readonly OldRow[], replaces: Packing['replaces']) {
-    try {
-      return await work(
-        () => rows.length,
-        () => storePending(database, { objectId, rows, replaces }),
-      );
-    } catch (error) {
-      if (!(error instanceof DamagedBucketError)) throw error;
-      metrics.damaged();
-      log.error({ err: error, object: objectId }, 'rows cannot be added to packed history that is damaged');
-      return null;
-    }
-  }
-
   /** Stores the buckets of the object's next rows. */
-  async function begin(objectId: string, from: PlaceInOrder | null): Promise<void> {
+  async #begin(objectId: string, from: PlaceInOrder | null): Promise<void> {
+    const { database, packAfterMs, now } = this.#options;
     const kept = new Set((await findKept(database, [objectId])).get(objectId)?.map((key) => key.toString('hex')));
-    for (let after = from; !signal.aborted; ) {
-      const toMs = now() - packAfterMs;
-      const {
-        rows: read,
-        areAll,
-        last,
-      } = await work(
+    for (let after = from; !this.#signal.aborted; ) {
+      const reading = { objectId, toMs: now() - packAfterMs, after };
+      const read = await this.#work(
         () => 0,
-        () => readOldRows(database, { objectId, toMs, after }),
+        () => readOldRows(database, reading),
       );
-      const rows = read.filter(({ key }) => !kept.has(key.toString('hex')));
-      const [first] = rows;
-      if (last === null || (first === undefined && areAll)) return;
-      const steps: PendingStep[] = [];
-      let next: PlaceInOrder = last;
-      if (first !== undefined) {
-        const spans = await findSpansAround(database, objectId, { first, last });
-        const plan = planPacking({ rows, areAll, spans, nowMs: now(), packAfterMs });
-        for (const step of plan) {
-          const stored = signal.aborted ? null : await store(objectId, step.rows, step.replaced?.id ?? null);
-          if (stored !== null) steps.push(stored);
-        }
-        next = plan.at(-1)?.rows.at(-1) ?? last;
+      const rows = read.rows.filter(({ key }) => !kept.has(key.toString('hex')));
+      const { areAll, last } = read;
+      if (last === null || (rows.length === 0 && areAll)) return;
+      const { steps, next } = await this.#store(objectId, { rows, areAll, last });
+      if (steps.length > 0) {
+        this.#waiting.push({ objectId, steps, storedAtMs: clock.steadyMs(), next: areAll ? null : next });
       }
-      if (steps.length > 0) waiting.push({ objectId, steps, storedAtMs: clock.steadyMs(), next: areAll ? null : next });
       if (steps.length > 0 || areAll) return;
       after = next;
     }
   }
 
+  async #store(
+    objectId: string,
+    { rows, areAll, last }: { rows: readonly OldRow[]; areAll: boolean; last: PlaceInOrder },
+  ): Promise<{ steps: PendingStep[]; next: PlaceInOrder }> {
+    const { database, packAfterMs, now } = this.#options;
+    const steps: PendingStep[] = [];
+    const [first] = rows;
+    if (first === undefined) return { steps, next: last };
+    const spans = await findSpansAround(database, objectId, { first, last });
+    const plan = planPacking({ rows, areAll, spans, nowMs: now(), packAfterMs });
+    for (const { rows, replaced } of plan) {
+      const packing = { objectId, rows, replaces: replaced?.id ?? null };
+      const stored = this.#signal.aborted ? null : await this.#storeStep(packing);
+      if (stored !== null) steps.push(stored);
+    }
+    return { steps, next: plan.at(-1)?.rows.at(-1) ?? last };
+  }
+
+  async #storeStep(packing: Packing): Promise<PendingStep | null> {
+    const { database, log, metrics } = this.#options;
+    try {
+      return await this.#work(
+        () => packing.rows.length,
+        () => storePending(database, packing),
+      );
+    } catch (error) {
+      if (!(error instanceof DamagedBucketError)) throw error;
+      metrics.damaged();
+      const details = { err: error, object: packing.objectId };
+      log.error(details, 'rows cannot be added to packed history that is damaged');
+      return null;
+    }
+  }
+
   /** Commits what has waited longest, and goes on with its object. */
-  async function settle(): Promise<void> {
-    const [{ objectId, steps, storedAtMs, next }] = waiting.splice(0, 1) as [Waiting];
+  async #settle(): Promise<void> {
+    const { database, metrics } = this.#options;
+    const signal = this.#signal;
+    const { objectId, steps, storedAtMs, next } = this.#waiting.shift() as Waiting;
     const leftMs = storedAtMs + LIMITS.packingSettleMs - clock.steadyMs();
     await clock.wait(Math.max(0, leftMs), { signal }).catch(() => undefined);
     for (const step of steps) {
       if (signal.aborted) return;
-      const packed = await work(
+      const packed = await this.#work(
         (done: PackedStep | null) => done?.packets ?? 0,
-        () => commitStep(database, step, fence),
+        () => commitStep(database, step, this.#fence),
       );
       if (packed === null) continue;
       metrics.packed(packed);
-      total.packets += packed.packets;
-      total.buckets += packed.buckets;
-      total.rowBytes += packed.rowBytes;
-      total.bucketBytes += packed.bucketBytes;
+      this.#total.packets += packed.packets;
+      this.#total.buckets += packed.buckets;
+      this.#total.rowBytes += packed.rowBytes;
+      this.#total.bucketBytes += packed.bucketBytes;
     }
-    if (next !== null && !signal.aborted) await begin(objectId, next);
+    if (next !== null && !signal.aborted) await this.#begin(objectId, next);
   }
-
-  const isDue = (): boolean => {
-    const [first] = waiting;
-    if (first === undefined) return false;
-    return (
-      waiting.length >= LIMITS.packingObjectsWaiting || clock.steadyMs() - first.storedAtMs >= LIMITS.packingSettleMs
-    );
-  };
-
-  return {
-    async run() {
-      const beganMs = now();
-      // Those of an instance that stopped.
-      for (const step of await findPending(database)) {
-        waiting.push({ objectId: step.objectId, steps: [step], storedAtMs: clock.steadyMs(), next: null });
-      }
-      for (const objectId of await findOldObjects(database, beganMs - packAfterMs)) {
-        while (!signal.aborted && isDue()) await settle();
-        if (signal.aborted) break;
-        // Its rows are planned again when the pending buckets count.
-        if (!waiting.some((one) => one.objectId === objectId)) await begin(objectId, null);
-      }
-      while (!signal.aborted && waiting.length > 0) await settle();
-      if (total.packets > 0) log.info({ ...total }, 'packed history');
-      if (!signal.aborted) metrics.passed(beganMs);
-    },
-  };
 }
