@@ -16,7 +16,7 @@ export const duration = (max: number, min = 1_000) =>
 /** Null for `never`. */
 export const durationOrNever = (max: number, min: number) =>
   z.union([z.literal('never').transform(() => null), duration(max, min)], {
-    error: `expected never, or a duration of at least ${min / 3_600_000}h, such as "7 days"`,
+    error: `expected never, or a duration of at least ${min / 1_000}s, such as "7 days"`,
   });
 
 export const port = z.coerce.number('expected a port').int().min(0).max(65_535);

@@ -226,7 +226,7 @@ async function createDeviceServices(deps: DeviceServiceDeps): Promise<DeviceServ
   const mqttLog = deps.log.child({ module: 'mqtt' });
   const arrivals = createArrivals({
     database,
-    ingest: createIngest(database, stampUs),
+    ingest: createIngest(database, stampUs, config.packAfterMs),
     digest,
     isLive: deps.isLive,
     log: mqttLog,

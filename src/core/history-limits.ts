@@ -51,8 +51,10 @@ export const HISTORY_LIMITS = {
   // A bucket of packed history: its packets, and their bytes as rows.
   bucketPackets: 1_000,
   bucketBytes: 2 * MIB,
-  // Packets are never packed sooner. That there are no buckets is known for so long: a step of packing waits for longer.
-  packAfterMinMs: DAY_MS,
+  // That there are no buckets is known for so long: a step of packing waits for longer. Copies of packets that are younger than a day are looked
+  // for in buckets only where `PACK_AFTER` is less.
+  packAfterMinMs: SECOND_MS,
+  packedAgeMs: DAY_MS,
   bucketsKnownMs: 30 * SECOND_MS,
   // A read of buckets: how many are looked for and fetched at once, the bytes of packets that it keeps, and of those that the database
   // selects among at once, or sorts.

@@ -57,11 +57,12 @@ interface Group {
  * loop or during a write. Further groups run only beside full or small ones. Packets of one object are never written
  * concurrently.
  */
-export function createIngest(database: Database, stampUs: () => number): Ingest {
+export function createIngest(database: Database, stampUs: () => number, packAfterMs: number | null = null): Ingest {
   const pending = createPendingPackets();
   const order = createInsertOrder();
   const write = createWriter(database);
   const repeats = createPackedRepeats(database);
+  const packedAgeMs = Math.min(packAfterMs ?? LIMITS.packedAgeMs, LIMITS.packedAgeMs);
   return async (source, messages, { signal = null, isAtomic = false } = {}) => {
     if (messages.length === 0) return { packets: [], repeated: NO_IDS, refused: [] };
     const { objectId } = source;
@@ -76,7 +77,7 @@ export function createIngest(database: Database, stampUs: () => number): Ingest 
         : writeOthers(converted, packed, (others) => write(objectId, others, signal));
     };
     try {
-      const converted = toPacketWrites({ source, messages, stampUs, clock: database.clock });
+      const converted = toPacketWrites({ source, messages, stampUs, clock: database.clock, packedAgeMs });
       // It may reject before `order` awaits it.
       if (converted instanceof Promise) converted.catch(() => undefined);
       else if (!order.hasPending(objectId) && (converted.named.length === 0 || repeats.areNone())) {

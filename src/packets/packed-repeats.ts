@@ -1,6 +1,6 @@
 /**
  * Finds the packets of a request that were stored before and are packed by now. The database refuses an `_id` that a row has; one that is
- * in a bucket is looked up before the insert. Buckets are stored long before their rows are removed (`packAfterMinMs`,
+ * in a bucket is looked up before the insert. Buckets are stored long before their rows are removed (`packingSettleMs`,
  * `bucketsKnownMs`), so that a packet that is sent again always meets one of the two.
  */
 import { BSON } from 'mongodb';
@@ -17,13 +17,13 @@ import { PACKET_LAYOUT } from './store/query.js';
 
 /**
  * Whether a packet with the `_id` of this message may be in a bucket. One that was derived from the message begins with its time, or
- * with the hour of its arrival: no packet of the last hours is packed.
+ * with the hour of its arrival: none that is younger than `packedAgeMs` is packed.
  */
-export function mayBePacked({ id, isChosen }: Message, nowMs: number): boolean {
+export function mayBePacked({ id, isChosen }: Message, nowMs: number, packedAgeMs: number): boolean {
   if (id === null) return false;
   if (isChosen) return true;
   const startMs = Number.parseInt(id.slice(0, 8), 16) * SECOND_MS;
-  return startMs <= nowMs - LIMITS.packAfterMinMs + NEAR_MS + LIMITS.packetAheadMs;
+  return startMs <= nowMs - packedAgeMs + NEAR_MS + LIMITS.packetAheadMs;
 }
 
 export interface PackedRepeats {

@@ -25,6 +25,8 @@ interface Conversion {
   readonly messages: readonly Message[];
   readonly stampUs: () => number;
   readonly clock: ServiceClock;
+  /** The least age of packets that may be packed. */
+  readonly packedAgeMs: number;
 }
 
 /** Converts messages in order; asynchronous for many of them. Throws 413 for a single packet. */
@@ -38,7 +40,7 @@ export function toPacketWrites(conversion: Conversion): PacketWrites | Promise<P
 }
 
 function converterOf(
-  { source, messages, stampUs, clock }: Conversion,
+  { source, messages, stampUs, clock, packedAgeMs }: Conversion,
   converted: {
     readonly packets: Packet[];
     readonly writes: Write[];
@@ -61,7 +63,7 @@ function converterOf(
     if (bson === null || jsonBytes > LIMITS.packetBytes) return jsonBytes;
     converted.packets.push(packet);
     converted.writes.push({ bson });
-    if (mayBePacked(message, nowMs)) converted.named.push(packet);
+    if (mayBePacked(message, nowMs, packedAgeMs)) converted.named.push(packet);
     return null;
   };
   return (message, nth) => {

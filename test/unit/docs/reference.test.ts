@@ -164,6 +164,7 @@ describe('Limits', () => {
     'bucketPackets',
     'bucketBytes',
     'packAfterMinMs',
+    'packedAgeMs',
     'bucketsKnownMs',
     'packingRows',
     'packingBytes',
