@@ -18,6 +18,8 @@ import {
   webOrigins,
 } from './config-values.js';
 import { LIMITS } from './core/limits.js';
+import { GEOCODER_KINDS } from './geocoder/adapters.js';
+import type { GeocoderSettings } from './geocoder/geocoder.js';
 import type { ConfiguredMap } from './settings/map.js';
 import { type Network, parseNetworks } from './webhooks/address-policy.js';
 
@@ -77,6 +79,8 @@ export interface Config {
   readonly webhookNetworks: readonly Network[];
   /** The operator's own map beneath the objects of the console. */
   readonly map: ConfiguredMap;
+  /** What finds addresses; null for none. */
+  readonly geocoder: GeocoderSettings | null;
   /** Over what users are notified; null for what the operator has not set up. */
   readonly notifications: {
     readonly mail: { readonly url: string; readonly from: string } | null;
@@ -149,6 +153,13 @@ const VARIABLES = z.object({
   MAP_STYLE_URL: z.url({ protocol: /^https?$/, error: 'expected http:// or https://' }).optional(),
   MAP_ORIGINS: webOrigins.default([]),
   MAP_TILES: tilesFile.optional(),
+  GEOCODER_URL: webAddress.optional(),
+  GEOCODER_KIND: z.enum(GEOCODER_KINDS, `expected one of ${GEOCODER_KINDS.join(', ')}`).default('nominatim'),
+  GEOCODER_QUERY: z
+    .string()
+    .max(LIMITS.mapUrlCharacters)
+    .regex(/^[^\s?#]+$/, 'expected a query, such as api_key=…')
+    .optional(),
   SMTP_URL: z
     .url({
       protocol: /^smtps?$/,
@@ -233,9 +244,15 @@ function toConfig(
     live: { perUser: values.LIVE_CONNECTIONS_PER_USER, perAddress: values.LIVE_CONNECTIONS_PER_ADDRESS },
     webhookNetworks: values.WEBHOOK_NETWORKS,
     map: { styleUrl: values.MAP_STYLE_URL ?? null, origins: values.MAP_ORIGINS, tilesFile: values.MAP_TILES ?? null },
+    geocoder: toGeocoder(values),
     notifications: toNotifications(values),
     log: { level: values.LOG_LEVEL, format: values.LOG_FORMAT ?? (production ? 'json' : 'pretty') },
   };
+}
+
+function toGeocoder(values: z.output<typeof VARIABLES>): Config['geocoder'] {
+  const { GEOCODER_URL: url, GEOCODER_KIND: kind, GEOCODER_QUERY: query = null } = values;
+  return url === undefined ? null : { kind, url, query };
 }
 
 function toNotifications(values: z.output<typeof VARIABLES>): Config['notifications'] {

@@ -25,6 +25,7 @@ import { createTargets } from './devices/sources/targets.js';
 import { createRefusedReporter, createUnknownDeviceReporter } from './devices/sources/unknown-devices.js';
 import { createDownlinks, type Downlinks } from './downlinks/downlinks.js';
 import { createApp } from './express.js';
+import { createGeocoder, type Geocoder } from './geocoder/geocoder.js';
 import { createHooks } from './hooks.js';
 import { type Jobs, startJobs } from './jobs.js';
 import { createFeed, type Feed } from './live/feed.js';
@@ -279,6 +280,16 @@ async function createDeviceServices(deps: DeviceServiceDeps): Promise<DeviceServ
   return { stampUs, ingest, refusedPackets, attempts, hashDevicePassword, gateway, refusedPayloads, receiveFromSource };
 }
 
+function createOwnGeocoder({ config, log }: ContextDeps, ending: AbortSignal): Geocoder | null {
+  if (config.geocoder === null) return null;
+  const sender = createSender(config.webhookNetworks, createResolve(), () => ({
+    answerMs: LIMITS.geocoderAnswerMs,
+    answerBytes: LIMITS.geocoderAnswerBytes,
+    shownBytes: LIMITS.geocoderAnswerBytes,
+  }));
+  return createGeocoder(config.geocoder, { sender, log: log.child({ module: 'geocoder' }), ending });
+}
+
 function createOwnDownlinks({ config, log, now }: ContextDeps, database: Database): Downlinks {
   const sender = createSender(config.webhookNetworks, createResolve());
   return createDownlinks({ database, sender, log: log.child({ module: 'sources' }), now });
@@ -330,6 +341,7 @@ function createApi(deps: ApiDeps) {
     listen: feed.listen,
     mqtt: config.mqtt,
     map: config.map,
+    geocoder: createOwnGeocoder(deps, deps.ending),
     settings: deps.settings,
     addressOf,
     trustProxy: config.http.trustProxy,

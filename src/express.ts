@@ -12,6 +12,7 @@ import type { AlarmDeps } from './alarms/routes.js';
 import type { CommandDeps } from './commands/routes.js';
 import type { SourceDeps } from './devices/sources/routes.js';
 import { type EntityDeps, findStoreOf, STORE_ROUTES } from './entities/routes.js';
+import type { GeocoderRouteDeps } from './geocoder/routes.js';
 import { createExports, type ExportDeps } from './history/export-routes.js';
 import type { LinkDeps } from './links/routes.js';
 import type { ViewDeps } from './links/view-routes.js';
@@ -45,12 +46,13 @@ export interface AppDeps
     EntityDeps,
     EventDeps,
     RateLimitDeps,
-    Omit<ConsoleDeps, 'settings'>,
+    Omit<ConsoleDeps, 'settings' | 'geocoder'>,
     SourceDeps,
     WebhookDeps,
     AlarmDeps,
     SettingsDeps,
     LinkDeps,
+    GeocoderRouteDeps,
     ReportDeps,
     ViewDeps,
     NotificationDeps {

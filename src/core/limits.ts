@@ -1,5 +1,6 @@
 /** Every limit of the service by name, with its unit. The tables of docs/reference/limits.md are tested against this file. */
 import { ACCOUNT_LIMITS } from './account-limits.js';
+import { GEOCODER_LIMITS } from './geocoder-limits.js';
 import { LINK_LIMITS } from './link-limits.js';
 import { NOTIFICATION_LIMITS } from './notification-limits.js';
 import { PROCESSING_LIMITS } from './processing-limits.js';
@@ -14,6 +15,7 @@ export const LIMITS = {
   ...STORE_LIMITS,
   ...ACCOUNT_LIMITS,
   ...LINK_LIMITS,
+  ...GEOCODER_LIMITS,
   ...PROCESSING_LIMITS,
   ...RULE_LIMITS,
   ...NOTIFICATION_LIMITS,

@@ -58,6 +58,7 @@ const RESERVED: ReadonlySet<string> = new Set([
   'account',
   'auth',
   'events',
+  'geocoder',
   'in',
   'packets',
   'reports',

@@ -6,6 +6,7 @@ import { ALARM_ROUTES } from '../alarms/routes.js';
 import { COMMAND_ROUTES } from '../commands/routes.js';
 import { SOURCE_ROUTES } from '../devices/sources/routes.js';
 import { BUILT_IN_STORE_ROUTES, STORE_ROUTES } from '../entities/routes.js';
+import { GEOCODER_ROUTES } from '../geocoder/routes.js';
 import { PAST_EVENT_ROUTES } from '../history/past-event-routes.js';
 import { SERIES_ROUTES } from '../history/series-routes.js';
 import { TRACK_ROUTES } from '../history/track-routes.js';
@@ -37,6 +38,7 @@ export const FEATURE_ROUTES = [
   ...ALARM_ROUTES,
   ...PERMISSION_ROUTES,
   ...SETTINGS_ROUTES,
+  ...GEOCODER_ROUTES,
   ...LINK_ROUTES,
   ...VIEW_ROUTES,
 ];

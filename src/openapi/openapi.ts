@@ -84,6 +84,7 @@ const TAGS: Readonly<Record<string, string>> = {
   auth: 'Log in with a cookie or a token, read the current user, log out',
   account: 'The caller’s own account, tokens and sessions',
   settings: 'The settings of the installation',
+  geocoder: 'Addresses of places, and places of addresses',
   packets: 'Measurements of objects',
   commands: 'Commands to objects, and their journal',
   links: 'Share links: an object for visitors without an account',

@@ -14,6 +14,8 @@ export interface ConsoleDeps {
   readonly mqtt: { readonly port: number; readonly tls: object | null } | null;
   /** The path of another site that the console is served below: `/vigil`, or empty. */
   readonly basePath: string;
+  /** Whether addresses can be found; null if they cannot. */
+  readonly geocoder: object | null;
   /** The map that the environment names. */
   readonly map: ConfiguredMap;
   /** The map that an administrator has chosen. */
@@ -39,7 +41,7 @@ const FOLDERS = ['../../../console/', '../../../dist/console/'].map((path) =>
 );
 const FILES = '/console/';
 const PAGES =
-  /^\/(?:s|log|reports|alarms(?:\/[^/]+)?|welcome|geofences|(?:models|rules)(?:\/[^/]+)?|data(?:\/[^/]+)?|objects\/[^/]+(?:\/(?:live|history|commands|settings))?|access(?:\/\w+)?|account(?:\/\w+)?)?\/?$/;
+  /^\/(?:s|log|nearest|reports|alarms(?:\/[^/]+)?|welcome|geofences|(?:models|rules)(?:\/[^/]+)?|data(?:\/[^/]+)?|objects\/[^/]+(?:\/(?:live|history|commands|settings))?|access(?:\/\w+)?|account(?:\/\w+)?)?\/?$/;
 /** Nobody mistypes these by hand. */
 const NO_PAGES = /^\/(?:api|console)\//i;
 /** File names contain a digest of the content, so the content never changes. */
@@ -127,10 +129,13 @@ function createPagesNow(built: Built, deps: ConsoleDeps): () => Pages {
 /** The page at an address, with what browsers load together with it there. */
 function createPages(
   { page, preloads }: Built,
-  { mqtt, basePath }: ConsoleDeps,
+  { mqtt, geocoder, basePath }: ConsoleDeps,
   map: MapInUse,
 ): (path: string) => Buffer {
-  const filled = page.replace('{{mqtt}}', describeMqtt(mqtt)).replace('{{map}}', () => describeMap(map, basePath));
+  const filled = page
+    .replace('{{mqtt}}', describeMqtt(mqtt))
+    .replace('{{map}}', () => describeMap(map, basePath))
+    .replace('{{geocoder}}', geocoder === null ? '' : '1');
   const toPage = (links: string): Buffer =>
     Buffer.from(filled.replace('{{links}}', links).replaceAll('{{base}}', basePath));
   const plain = toPage('');

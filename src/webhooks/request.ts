@@ -24,8 +24,11 @@ export interface RequestOutcome {
 }
 
 export interface OutgoingRequest {
+  /** `POST` by default. */
+  readonly method?: 'GET' | 'POST';
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
+  /** Empty with `GET`. */
   readonly body: Buffer;
   /** Ends it at once. */
   readonly signal: AbortSignal;
@@ -37,8 +40,25 @@ export interface Sender {
   close(): void;
 }
 
+/** How long an answer is waited for, how much of it is read, and how much of that is returned. */
+export interface AnswerBounds {
+  readonly answerMs: number;
+  readonly answerBytes: number;
+  readonly shownBytes: number;
+}
+
+const webhookBounds = (): AnswerBounds => ({
+  answerMs: LIMITS.webhookAnswerMs,
+  answerBytes: LIMITS.webhookAnswerBytes,
+  shownBytes: LIMITS.webhookAnswerShownBytes,
+});
+
 /** Has its own connections: receivers share nothing. */
-export function createSender(allowed: readonly Network[], resolve: Resolve): Sender {
+export function createSender(
+  allowed: readonly Network[],
+  resolve: Resolve,
+  boundsNow: () => AnswerBounds = webhookBounds,
+): Sender {
   const lookup = createLookup(allowed, resolve);
   const options = {
     keepAlive: true,
@@ -48,7 +68,8 @@ export function createSender(allowed: readonly Network[], resolve: Resolve): Sen
   };
   const agents = { 'http:': new HttpAgent(options), 'https:': new HttpsAgent(options) };
   return {
-    async send({ url, headers, body, signal }) {
+    async send({ method = 'POST', url, headers, body, signal }) {
+      const bounds = boundsNow();
       const startMs = clock.steadyMs();
       const end = (part: Partial<RequestOutcome>): RequestOutcome => ({
         status: null,
@@ -64,22 +85,22 @@ export function createSender(allowed: readonly Network[], resolve: Resolve): Sen
       const timer = clock.setTimeout(() => {
         isLate = true;
         abort();
-      }, LIMITS.webhookAnswerMs);
+      }, bounds.answerMs);
       signal.addEventListener('abort', abort, { once: true });
       try {
         signal.throwIfAborted();
         checkLiteral(url.hostname, allowed);
         const isTls = url.protocol === 'https:';
         const sent: RequestOptions = {
-          method: 'POST',
+          method,
           lookup,
           signal: ending.signal,
           agent: isTls ? agents['https:'] : agents['http:'],
-          headers: { ...headers, 'content-length': String(body.length) },
+          headers: method === 'GET' ? headers : { ...headers, 'content-length': String(body.length) },
         };
-        return end(await exchange(isTls ? sendHttps : sendHttp, url, sent, body));
+        return end(await exchange(isTls ? sendHttps : sendHttp, url, sent, body, bounds));
       } catch (error) {
-        return end({ error: isLate ? `no answer within ${LIMITS.webhookAnswerMs / 1_000} s` : reasonOf(error) });
+        return end({ error: isLate ? `no answer within ${bounds.answerMs / 1_000} s` : reasonOf(error) });
       } finally {
         clock.clearTimer(timer);
         signal.removeEventListener('abort', abort);
@@ -94,12 +115,18 @@ export function createSender(allowed: readonly Network[], resolve: Resolve): Sen
 type Answer = Pick<RequestOutcome, 'status' | 'error' | 'answer' | 'retryAfterMs'>;
 
 /** Sends with Node.js, and settles whatever becomes of the request: one that never ended would block its object for good. */
-export function exchange(send: typeof sendHttps, url: URL, options: RequestOptions, body: Buffer): Promise<Answer> {
+export function exchange(
+  send: typeof sendHttps,
+  url: URL,
+  options: RequestOptions,
+  body: Buffer,
+  bounds: AnswerBounds = webhookBounds(),
+): Promise<Answer> {
   return new Promise((fulfil, reject) => {
     let isAnswered = false;
     const request = send(url, options, (response) => {
       isAnswered = true;
-      readAnswer(response).then((answer) => {
+      readAnswer(response, bounds).then((answer) => {
         const status = response.statusCode ?? null;
         fulfil({ ...answer, status, error: redirectOf(response, url), retryAfterMs: retryAfterOf(response) });
       }, reject);
@@ -123,16 +150,19 @@ export function exchange(send: typeof sendHttps, url: URL, options: RequestOptio
   });
 }
 
-async function readAnswer(response: IncomingMessage): Promise<{ answer: string }> {
+async function readAnswer(
+  response: IncomingMessage,
+  { answerBytes, shownBytes }: AnswerBounds,
+): Promise<{ answer: string }> {
   const pieces: Buffer[] = [];
   let bytes = 0;
   for await (const piece of response as AsyncIterable<Buffer>) {
-    if (bytes < LIMITS.webhookAnswerShownBytes) pieces.push(piece);
+    if (bytes < shownBytes) pieces.push(piece);
     bytes += piece.length;
     // Leaving the loop ends the connection.
-    if (bytes > LIMITS.webhookAnswerBytes) break;
+    if (bytes > answerBytes) break;
   }
-  const shown = Buffer.concat(pieces).subarray(0, LIMITS.webhookAnswerShownBytes);
+  const shown = Buffer.concat(pieces).subarray(0, shownBytes);
   return { answer: shown.toString('utf8').replaceAll('\u0000', '\ufffd') };
 }
 

@@ -13,6 +13,7 @@ import { useLocation } from '../state/location.js';
 import { may } from '../state/session.js';
 import { write } from '../state/write.js';
 import { type TextKey, t, tn } from '../text/language.js';
+import { mayFindAddresses } from '../where/address.js';
 
 const MOST_OBJECTS = 20;
 const ACCOUNT = ['profile', 'channels', 'tokens', 'sessions'] as const;
@@ -122,6 +123,7 @@ function find(text: string, pages: PaletteProps['pages']): Entry[] {
     ...(best === undefined || first.length > 1 ? [] : partsOf(best)),
     ...others,
     ...found.filter((object) => !isFirst(object)).map(toEntry),
+    ...placesOf(text.trim()),
   ];
 }
 
@@ -143,6 +145,13 @@ const toEntry = ({ _id, id, name }: FleetObject): Entry => ({
   icon: 'map',
   path: `/?object=${_id}`,
 });
+
+/** The objects around what may be an address, or latitude and longitude. */
+function placesOf(text: string): Entry[] {
+  const isPlace = mayFindAddresses() || /^-?\d[\d.]*\s*[,;\s]\s*-?\d[\d.]*$/.test(text);
+  const path = `/nearest?${new URLSearchParams({ to: text })}`;
+  return isPlace ? [{ text: t('palette.near', { place: text }), note: t('palette.action'), icon: 'map', path }] : [];
+}
 
 /** What is done with the only object that is found. */
 function partsOf({ _id, name }: FleetObject): Entry[] {

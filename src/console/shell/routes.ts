@@ -32,6 +32,7 @@ export const ROUTES: readonly (readonly [path: string, page: Page])[] = [
   ['/access/:section?', Access],
   ['/data/:store?', Data],
   ['/geofences', pageWith('data', () => import('../geofences/geofences.js').then(({ Geofences }) => Geofences))],
+  ['/nearest', pageWith('where', () => import('../where/nearest-page.js').then(({ Nearest }) => Nearest))],
   ['/log', pageWith('pages', () => import('../log/log.js').then(({ Log }) => Log))],
   ['/models', pageWith('data', () => import('../models/models.js').then(({ Models }) => Models))],
   ['/models/:id', pageWith('data', () => import('../models/model-page.js').then(({ ModelPage }) => ModelPage))],

@@ -6,6 +6,7 @@ export const ENGLISH_PALETTE = {
   'palette.count.one': '{count} result',
   'palette.count.other': '{count} results',
   'palette.history': 'History of {name}',
+  'palette.near': 'Objects near “{place}”',
   'palette.object': 'Object',
   'palette.open': 'Open {name}',
   'palette.page': 'Page',

@@ -1,5 +1,15 @@
 /** The texts of where objects are in English. */
 export const ENGLISH_WHERE = {
+  'nearest.coordinates': 'Latitude and longitude: 48.26, 11.43',
+  'nearest.find': 'Find',
+  'nearest.noGeocoder': 'No geocoder is set up: enter latitude and longitude, such as 48.26, 11.43.',
+  'nearest.noObjects': 'No object has a position',
+  'nearest.nothing': 'No such place is known',
+  'nearest.place': 'Address, or latitude and longitude',
+  'nearest.title': 'Nearest to a place',
+  'nearest.which': 'Which place',
+  'where.address': 'Show the address',
+  'where.addressFailed': 'The geocoder does not answer.',
   'where.direction.0': 'N',
   'where.direction.1': 'NE',
   'where.direction.2': 'E',
@@ -17,5 +27,6 @@ export const ENGLISH_WHERE = {
   'where.more.one': 'and in {count} more geofence',
   'where.more.other': 'and in {count} more geofences',
   'where.near': 'near {town}',
+  'where.noAddress': 'No address is known here.',
   'where.unnamed': 'a geofence without a name',
 } as const;

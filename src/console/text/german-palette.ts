@@ -8,6 +8,7 @@ export const GERMAN_PALETTE: PaletteCatalogue = {
   'palette.count.one': '{count} Treffer',
   'palette.count.other': '{count} Treffer',
   'palette.history': 'Verlauf von {name}',
+  'palette.near': 'Objekte bei „{place}“',
   'palette.object': 'Objekt',
   'palette.open': '{name} öffnen',
   'palette.page': 'Seite',

@@ -2,6 +2,16 @@
 import type { WhereCatalogue } from './english.js';
 
 export const GERMAN_WHERE: WhereCatalogue = {
+  'nearest.coordinates': 'Breite und Länge: 48.26, 11.43',
+  'nearest.find': 'Suchen',
+  'nearest.noGeocoder': 'Kein Geocoder ist eingerichtet: Breite und Länge angeben, etwa 48.26, 11.43.',
+  'nearest.noObjects': 'Kein Objekt hat eine Position',
+  'nearest.nothing': 'Kein solcher Ort ist bekannt',
+  'nearest.place': 'Adresse oder Breite und Länge',
+  'nearest.title': 'Am nächsten zu einem Ort',
+  'nearest.which': 'Welcher Ort',
+  'where.address': 'Adresse anzeigen',
+  'where.addressFailed': 'Der Geocoder antwortet nicht.',
   'where.direction.0': 'nördlich',
   'where.direction.1': 'nordöstlich',
   'where.direction.2': 'östlich',
@@ -19,5 +29,6 @@ export const GERMAN_WHERE: WhereCatalogue = {
   'where.more.one': 'und in {count} weiteren Geofence',
   'where.more.other': 'und in {count} weiteren Geofences',
   'where.near': 'bei {town}',
+  'where.noAddress': 'Hier ist keine Adresse bekannt.',
   'where.unnamed': 'einem Geofence ohne Namen',
 };

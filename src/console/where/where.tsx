@@ -15,6 +15,7 @@ import { type Place, placeOf } from '../state/places.js';
 import { presenceOf } from '../state/presence.js';
 import { formatClock, formatDay, t, tn } from '../text/language.js';
 import { formatWholeDistance } from '../text/measures.js';
+import { Address, mayFindAddresses } from './address.js';
 import { findSince, type Since } from './fixes.js';
 import { findNear, type Near } from './nearest.js';
 import { type Recent, useRecent } from './recent.js';
@@ -44,6 +45,7 @@ export function Where({ object }: { object: FleetObject }) {
           {words !== null && <PlaceWords words={words} isNow={isNow} isFirst={!isMotion} />}
         </p>
       )}
+      {place !== null && mayFindAddresses() && <Address place={place} />}
       {isNow && inside.length > 0 && <InGeofences inside={inside} recent={recent} />}
     </div>
   );

@@ -1,0 +1,16 @@
+/** Limits of the geocoder. A part of `LIMITS`. */
+import { DAY_MS, KIB, MINUTE_MS, SECOND_MS } from './units.js';
+
+export const GEOCODER_LIMITS = {
+  geocoderTextCharacters: 256,
+  geocoderPlaces: 5,
+  geocoderAnswerMs: 5 * SECOND_MS,
+  geocoderAnswerBytes: 256 * KIB,
+  geocoderRequests: 8,
+  geocoderPerCaller: 60,
+  geocoderPerCallerMs: MINUTE_MS,
+  geocoderCached: 10_000,
+  geocoderCachedMs: DAY_MS,
+  geocoderAddressCharacters: 300,
+  geocoderFailureLogMs: MINUTE_MS,
+} as const;
