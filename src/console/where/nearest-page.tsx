@@ -3,7 +3,7 @@
 import { useSignal } from '@preact/signals';
 import { distanceM } from '../../core/geo.js';
 import { isPosition, type Position } from '../../core/position-fields.js';
-import { presenceOf } from '../home/selection.js';
+
 import { Age } from '../parts/age.js';
 import { Problem } from '../parts/form.js';
 import { Empty, Skeleton } from '../parts/notices.js';
@@ -13,6 +13,7 @@ import { useFetched } from '../state/fetched.js';
 import { type FleetObject, loading, objectRevision, objects } from '../state/fleet.js';
 import { toAddress, useLocation } from '../state/location.js';
 import { placeOf } from '../state/places.js';
+import { presenceOf } from '../state/presence.js';
 import { useTitle } from '../state/title.js';
 import { language, t } from '../text/language.js';
 import { formatDistance } from '../text/measures.js';
