@@ -61,7 +61,7 @@ export function createGeocoder(settings: GeocoderSettings, { sender, log, ending
   }
 
   async function ask(query: Query): Promise<readonly AddressPlace[]> {
-    if (asked.size > LIMITS.geocoderRequests) throw unavailable('too many questions to the geocoder at once');
+    if (asked.size >= LIMITS.geocoderRequests) throw unavailable('too many questions to the geocoder at once');
     const headers = { 'user-agent': AGENT, accept: 'application/json' };
     const url = toUrl(settings, query);
     const outcome = await sender.send({ method: 'GET', url, headers, body: NOTHING, signal: ending });

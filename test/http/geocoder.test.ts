@@ -7,6 +7,7 @@ import { LIMITS } from '../../src/core/limits.js';
 import type { GeocoderKind } from '../../src/geocoder/adapters.js';
 import { createPerson } from '../support/callers.js';
 import { startSecond, type TestService, useService } from '../support/fixture.js';
+import { until } from '../support/until.js';
 
 const asked: URL[] = [];
 let answer: (url: URL, res: ServerResponse) => void;
@@ -154,6 +155,21 @@ test('asks once for a place that several people ask for, and for those ten metre
   expect((await first).body).toEqual((await second).body);
   await services.nominatim.admin('GET', `geocoder/reverse?lat=${lat.toFixed(4)}1&lon=11.50001`);
   expect(asked).toHaveLength(1);
+});
+
+test('asks a bounded number of questions at once, and none beyond', async () => {
+  const held: ServerResponse[] = [];
+  answer = (_url, res) => void held.push(res);
+  const ask = (index: number) => search(services.pelias, `Street ${index}`);
+  const running = Array.from({ length: LIMITS.geocoderRequests }, (_, index) => ask(index));
+  await until(() => held.length === LIMITS.geocoderRequests, 'as many questions as permitted');
+  expect(await ask(LIMITS.geocoderRequests)).toMatchObject({
+    status: 503,
+    body: { helper: { message: 'too many questions to the geocoder at once' } },
+  });
+  for (const res of held) send(res, collection(LABEL));
+  expect((await Promise.all(running)).map(({ status }) => status)).toEqual(running.map(() => 200));
+  expect(asked).toHaveLength(LIMITS.geocoderRequests);
 });
 
 test('waits no longer than its bound', async () => {

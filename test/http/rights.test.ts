@@ -426,6 +426,9 @@ test('covers every route of the service', () => {
     'POST alarms/acknowledge',
     'DELETE account/tokens/:id',
     'DELETE account/sessions/:id',
+    // Rows above: a 404 to those who may, as this service has no geocoder.
+    'GET geocoder/reverse',
+    'GET geocoder/search',
     // Asked with the key of a source, not as a caller (test/sources/entrance.test.ts).
     'GET in/:source',
     'GET in/:source/:key',

@@ -9,11 +9,11 @@ import { Dialog } from '../parts/dialog.js';
 import { Icon, type IconName } from '../parts/icon.js';
 import { keyOf, ordered } from '../state/by-name.js';
 import type { FleetObject } from '../state/fleet.js';
+import { mayFind } from '../state/geocoder.js';
 import { useLocation } from '../state/location.js';
 import { may } from '../state/session.js';
 import { write } from '../state/write.js';
 import { type TextKey, t, tn } from '../text/language.js';
-import { mayFindAddresses } from '../where/address.js';
 
 const MOST_OBJECTS = 20;
 const ACCOUNT = ['profile', 'channels', 'tokens', 'sessions'] as const;
@@ -148,7 +148,7 @@ const toEntry = ({ _id, id, name }: FleetObject): Entry => ({
 
 /** The objects around what may be an address, or latitude and longitude. */
 function placesOf(text: string): Entry[] {
-  const isPlace = mayFindAddresses() || /^-?\d[\d.]*\s*[,;\s]\s*-?\d[\d.]*$/.test(text);
+  const isPlace = mayFind('search') || /^-?\d[\d.]*\s*[,;\s]\s*-?\d[\d.]*$/.test(text);
   const path = `/nearest?${new URLSearchParams({ to: text })}`;
   return isPlace ? [{ text: t('palette.near', { place: text }), note: t('palette.action'), icon: 'map', path }] : [];
 }

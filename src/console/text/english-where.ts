@@ -2,7 +2,7 @@
 export const ENGLISH_WHERE = {
   'nearest.coordinates': 'Latitude and longitude: 48.26, 11.43',
   'nearest.find': 'Find',
-  'nearest.noGeocoder': 'No geocoder is set up: enter latitude and longitude, such as 48.26, 11.43.',
+  'nearest.noGeocoder': 'Addresses cannot be found here: enter latitude and longitude, such as 48.26, 11.43.',
   'nearest.noObjects': 'No object has a position',
   'nearest.nothing': 'No such place is known',
   'nearest.place': 'Address, or latitude and longitude',

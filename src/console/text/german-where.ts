@@ -4,7 +4,7 @@ import type { WhereCatalogue } from './english.js';
 export const GERMAN_WHERE: WhereCatalogue = {
   'nearest.coordinates': 'Breite und Länge: 48.26, 11.43',
   'nearest.find': 'Suchen',
-  'nearest.noGeocoder': 'Kein Geocoder ist eingerichtet: Breite und Länge angeben, etwa 48.26, 11.43.',
+  'nearest.noGeocoder': 'Adressen lassen sich hier nicht finden: Breite und Länge angeben, etwa 48.26, 11.43.',
   'nearest.noObjects': 'Kein Objekt hat eine Position',
   'nearest.nothing': 'Kein solcher Ort ist bekannt',
   'nearest.place': 'Adresse oder Breite und Länge',

@@ -1,17 +1,16 @@
 /** The address of a place, from the geocoder of the operator: only when a person asks for it. */
 import { useSignal } from '@preact/signals';
 import type { Position } from '../../core/position-fields.js';
+import { explain } from '../parts/form.js';
 import { requestWithoutLogin, VigilError } from '../state/api.js';
-import { may } from '../state/session.js';
 import { language, t } from '../text/language.js';
 
 /** About a hundred metres: an address is shown until the object is farther away. */
 const DIGITS = 3;
 
-/** Whether the operator has set one up, and the user may ask it. */
-export const mayFindAddresses = (): boolean =>
-  document.querySelector<HTMLMetaElement>('meta[name=vigil-geocoder]')?.content === '1' &&
-  may('GET', '/geocoder/reverse');
+/** Why there is no answer: a 503 may be the geocoder, and the service itself be well. */
+export const explainFailure = (error: unknown): string =>
+  error instanceof VigilError && error.status === 503 ? t('where.addressFailed') : explain(error);
 
 interface Asked {
   /** Where. */
@@ -33,8 +32,8 @@ export function Address({ place }: { place: Position }) {
   };
   const shown = asked.value?.key === key ? asked.value : null;
   return (
-    <p class="where-address" role="status">
-      {shown?.text}
+    <p class="where-address">
+      <span role="status">{shown && (shown.text ?? '…')}</span>{' '}
       {(shown === null || shown.isFailed) && (
         <button type="button" class="link-button" onClick={ask}>
           {t(shown === null ? 'where.address' : 'action.retry')}
@@ -50,7 +49,6 @@ async function findAddress({ lat, lon }: Position): Promise<Pick<Asked, 'isFaile
     const { address } = await requestWithoutLogin('GET /api/v1/geocoder/reverse', { query });
     return { text: address ?? t('where.noAddress') };
   } catch (error) {
-    if (!(error instanceof VigilError)) throw error;
-    return { text: t('where.addressFailed'), isFailed: true };
+    return { text: explainFailure(error), isFailed: true };
   }
 }

@@ -1,9 +1,9 @@
 /** The objects that are nearest to a place: of an address, of coordinates, or of a click on the map. */
-
 import { useSignal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
 import { distanceM } from '../../core/geo.js';
+import { GEOCODER_LIMITS } from '../../core/geocoder-limits.js';
 import { isPosition, type Position } from '../../core/position-fields.js';
-
 import { Age } from '../parts/age.js';
 import { Problem } from '../parts/form.js';
 import { Empty, Skeleton } from '../parts/notices.js';
@@ -11,13 +11,14 @@ import { requestWithoutLogin } from '../state/api.js';
 import { nowMs } from '../state/clock.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, loading, objectRevision, objects } from '../state/fleet.js';
+import { mayFind } from '../state/geocoder.js';
 import { toAddress, useLocation } from '../state/location.js';
 import { placeOf } from '../state/places.js';
 import { presenceOf } from '../state/presence.js';
 import { useTitle } from '../state/title.js';
 import { language, t } from '../text/language.js';
 import { formatDistance } from '../text/measures.js';
-import { mayFindAddresses } from './address.js';
+import { explainFailure } from './address.js';
 
 const MOST_OBJECTS = 50;
 /** Rows that moved each second could not be read. */
@@ -36,7 +37,7 @@ function parsePlace(text: string): NamedPlace | null {
 
 async function findPlaces(text: string): Promise<readonly NamedPlace[]> {
   const own = parsePlace(text);
-  if (own !== null || text === '' || !mayFindAddresses()) return own === null ? [] : [own];
+  if (own !== null || !mayFind('search')) return own === null ? [] : [own];
   const query = { text, lang: language.peek() };
   return (await requestWithoutLogin('GET /api/v1/geocoder/search', { query })).places;
 }
@@ -44,15 +45,9 @@ async function findPlaces(text: string): Promise<readonly NamedPlace[]> {
 export function Nearest() {
   useTitle(t('nearest.title'));
   const { query, route } = useLocation();
-  const text = query.to ?? '';
-  const places = useSignal<readonly NamedPlace[] | null>(null);
-  const chosen = useSignal(0);
-  const { error } = useFetched(async () => {
-    places.value = null;
-    chosen.value = 0;
-    places.value = await findPlaces(text);
-  }, [text]);
-  const place = places.value?.[chosen.value];
+  const text = (query.to ?? '').trim();
+  /** Asking for the same text once more is asking again. */
+  const count = useSignal(0);
   return (
     <div class="page">
       <h1>{t('nearest.title')}</h1>
@@ -60,43 +55,60 @@ export function Nearest() {
         class="nearest-form"
         onSubmit={(event) => {
           event.preventDefault();
-          const to = String(new FormData(event.currentTarget).get('to') ?? '');
-          route(`/nearest?${new URLSearchParams({ to })}`);
+          const to = String(new FormData(event.currentTarget).get('to') ?? '').trim();
+          if (to === text) count.value++;
+          else route(`/nearest?${new URLSearchParams({ to })}`);
         }}
       >
-        <input
-          type="text"
-          name="to"
-          key={text}
-          defaultValue={text}
-          maxLength={256}
-          aria-label={t('nearest.place')}
-          placeholder={t(mayFindAddresses() ? 'nearest.place' : 'nearest.coordinates')}
-        />
+        <div class="field">
+          <input
+            type="text"
+            name="to"
+            value={text}
+            maxLength={GEOCODER_LIMITS.geocoderTextCharacters}
+            aria-label={t('nearest.place')}
+            placeholder={t(mayFind('search') ? 'nearest.place' : 'nearest.coordinates')}
+          />
+        </div>
         <button type="submit" class="button primary">
           {t('nearest.find')}
         </button>
       </form>
-      {!mayFindAddresses() && <p class="quiet">{t('nearest.noGeocoder')}</p>}
-      <Problem error={error} />
-      {places.value === null && !error.value && <Skeleton rows={4} />}
-      {places.value?.length === 0 && text !== '' && <Empty icon="map" title={t('nearest.nothing')} />}
-      {(places.value?.length ?? 0) > 1 && (
-        <select
-          aria-label={t('nearest.which')}
-          onChange={({ currentTarget }) => {
-            chosen.value = Number(currentTarget.value);
-          }}
-        >
-          {places.value?.map(({ address }, index) => (
-            <option key={address} value={index}>
-              {address}
-            </option>
-          ))}
-        </select>
-      )}
-      {place !== undefined && <Objects place={place} />}
+      {!mayFind('search') && <p class="quiet">{t('nearest.noGeocoder')}</p>}
+      {text !== '' && <Places key={`${count.value} ${text}`} text={text} />}
     </div>
+  );
+}
+
+/** The places that a text names, of which the user chooses one. */
+function Places({ text }: { text: string }) {
+  const { data: places, error } = useFetched(() => findPlaces(text));
+  const chosen = useSignal(0);
+  if (error.value) return <Problem error={new Error(explainFailure(error.value))} />;
+  if (places.value === null) return <Skeleton rows={4} />;
+  const place = places.value[chosen.value];
+  if (place === undefined) return <Empty icon="map" title={t('nearest.nothing')} />;
+  return (
+    <>
+      {places.value.length > 1 && (
+        <div class="field">
+          <select
+            aria-label={t('nearest.which')}
+            value={chosen.value}
+            onChange={({ currentTarget }) => {
+              chosen.value = Number(currentTarget.value);
+            }}
+          >
+            {places.value.map(({ address }, index) => (
+              <option key={index} value={index}>
+                {address}
+              </option>
+            ))}
+          </select>
+        </div>
+      )}
+      <Objects place={place} />
+    </>
   );
 }
 
@@ -120,11 +132,8 @@ function nearestTo({ lat, lon }: Position): Row[] {
 }
 
 function Objects({ place }: { place: NamedPlace }) {
-  objectRevision.value;
-  const rows = useSignal<{ readonly key: string; readonly list: readonly Row[] } | null>(null);
-  const key = `${place.lat} ${place.lon} ${objectRevision.value} ${Math.floor(nowMs.value / SORTED_MS)}`;
-  if (rows.peek()?.key !== key) rows.value = { key, list: nearestTo(place) };
-  const list = rows.value?.list ?? [];
+  const when = Math.floor(nowMs.value / SORTED_MS);
+  const list = useMemo(() => nearestTo(place), [place, objectRevision.value, when]);
   if (list.length === 0) {
     if (loading.value !== 'complete') return <Skeleton rows={4} />;
     return <Empty icon="map" title={t('nearest.noObjects')} />;

@@ -10,12 +10,13 @@ import { oldTimeOf } from '../home/values.js';
 import { activityOf } from '../state/activity.js';
 import { nowMs } from '../state/clock.js';
 import { type FleetObject, stateRevision } from '../state/fleet.js';
+import { mayFind } from '../state/geocoder.js';
 import { geofences, loadGeofencesOnce } from '../state/geofences.js';
 import { type Place, placeOf } from '../state/places.js';
 import { presenceOf } from '../state/presence.js';
 import { formatClock, formatDay, t, tn } from '../text/language.js';
 import { formatWholeDistance } from '../text/measures.js';
-import { Address, mayFindAddresses } from './address.js';
+import { Address } from './address.js';
 import { findSince, type Since } from './fixes.js';
 import { findNear, type Near } from './nearest.js';
 import { type Recent, useRecent } from './recent.js';
@@ -45,7 +46,7 @@ export function Where({ object }: { object: FleetObject }) {
           {words !== null && <PlaceWords words={words} isNow={isNow} isFirst={!isMotion} />}
         </p>
       )}
-      {place !== null && mayFindAddresses() && <Address place={place} />}
+      {place !== null && mayFind('reverse') && <Address place={place} />}
       {isNow && inside.length > 0 && <InGeofences inside={inside} recent={recent} />}
     </div>
   );

@@ -43,6 +43,7 @@ const pages = (): readonly (readonly [string, boolean])[] => [
   [`/?object=${object}`, true],
   ['/welcome', false],
   ['/log', false],
+  ['/nearest?to=48,11', true],
   ...['live', 'history', 'commands', 'settings'].map((tab) => [`/objects/${object}/${tab}`, true] as const),
   ['/models', true],
   [`/models/${model}`, true],

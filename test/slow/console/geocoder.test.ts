@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { useBrowser } from '../../support/browser/browser.js';
+import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 import { until } from '../../support/until.js';
 
@@ -90,6 +90,8 @@ test('says in one line that the geocoder does not answer, and everything else wo
 
 test('lists the objects nearest to an address, with the age of their positions, and to the other place of that name', async () => {
   const page = await browser.openAs('/account/profile', ADMIN, METRIC);
+  await page.locator('#main').waitFor();
+  await effectsRun(page);
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox').fill('Münchner 1');
   await page.getByRole('option', { name: 'Objects near “Münchner 1”' }).click();
@@ -102,6 +104,17 @@ test('lists the objects nearest to an address, with the age of their positions, 
   await rows.first().getByText(/min/).waitFor();
   await rows.first().getByRole('link').click();
   await page.locator('.card').getByRole('heading', { name: 'far' }).waitFor();
+});
+
+test('says that the geocoder does not answer, and asks again for the same address', async () => {
+  isAway = true;
+  browser.expectErrors(/503/);
+  const page = await browser.openAs('/nearest?to=M%C3%BCnchner+Ring', ADMIN, METRIC);
+  await page.getByRole('alert').getByText('The geocoder does not answer.').waitFor();
+  isAway = false;
+  await page.getByRole('button', { name: 'Find' }).click();
+  await page.locator('.nearest li').first().waitFor();
+  expect(await page.getByRole('alert').count()).toBe(0);
 });
 
 test('lists the objects nearest to a place of the map', async () => {
@@ -118,7 +131,7 @@ test('finds by latitude and longitude alone where there is no geocoder, and says
   await page.getByText(/Dachau$/).waitFor();
   expect(await page.getByRole('button', { name: 'Show the address' }).count()).toBe(0);
   await page.goto(`${without.url}/nearest`);
-  await page.getByText('No geocoder is set up').waitFor();
+  await page.getByText('Addresses cannot be found here').waitFor();
   await page.getByLabel('Address, or latitude and longitude').fill('51.03, 13.7');
   await page.getByRole('button', { name: 'Find' }).click();
   await page.locator('.nearest li').first().getByText('far').waitFor();
@@ -133,6 +146,7 @@ test('shows addresses on a screen and on a phone, in the light and in the dark',
     ] as const) {
       const page = await browser.openAs('/nearest?to=M%C3%BCnchner', ADMIN, { ...METRIC, colorScheme, ...options });
       await page.locator('.nearest li').first().waitFor();
+      expect(await page.getByRole('alert').count()).toBe(0);
       if (folder) await page.screenshot({ path: join(folder, `nearest-${form}-${colorScheme}.png`) });
       expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
       await page.goto(`${service.url}/objects/near/live`);
