@@ -9,11 +9,11 @@ import { Dialog } from '../parts/dialog.js';
 import { Icon, type IconName } from '../parts/icon.js';
 import { keyOf, ordered } from '../state/by-name.js';
 import type { FleetObject } from '../state/fleet.js';
-import { mayFind } from '../state/geocoder.js';
 import { useLocation } from '../state/location.js';
 import { may } from '../state/session.js';
 import { write } from '../state/write.js';
 import { type TextKey, t, tn } from '../text/language.js';
+import { mayFind } from '../where/may-find.js';
 
 const MOST_OBJECTS = 20;
 const ACCOUNT = ['profile', 'channels', 'tokens', 'sessions'] as const;

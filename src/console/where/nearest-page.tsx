@@ -11,7 +11,6 @@ import { requestWithoutLogin } from '../state/api.js';
 import { nowMs } from '../state/clock.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, loading, objectRevision, objects } from '../state/fleet.js';
-import { mayFind } from '../state/geocoder.js';
 import { toAddress, useLocation } from '../state/location.js';
 import { placeOf } from '../state/places.js';
 import { presenceOf } from '../state/presence.js';
@@ -19,6 +18,7 @@ import { useTitle } from '../state/title.js';
 import { language, t } from '../text/language.js';
 import { formatDistance } from '../text/measures.js';
 import { explainFailure } from './address.js';
+import { mayFind } from './may-find.js';
 
 const MOST_OBJECTS = 50;
 /** Rows that moved each second could not be read. */
