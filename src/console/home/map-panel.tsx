@@ -11,7 +11,6 @@ import { nowMs } from '../state/clock.js';
 import { objectRevision, stateRevision } from '../state/fleet.js';
 import { geofences, loadGeofencesOnce } from '../state/geofences.js';
 import { isLost } from '../state/live.js';
-import { useLocation } from '../state/location.js';
 import { usePart } from '../state/parts.js';
 import { isDark } from '../state/theme.js';
 import { write } from '../state/write.js';
@@ -38,7 +37,6 @@ function Choice({ several }: { several: Signal<Several | null> }) {
 /** `question` is shown over the map. */
 export function MapPanel({ question }: { question: ComponentChildren }) {
   const show = useShow();
-  const { route } = useLocation();
   const showRef = useRef(show);
   showRef.current = show;
   const several = useSignal<Several | null>(null);
@@ -61,7 +59,6 @@ export function MapPanel({ question }: { question: ComponentChildren }) {
           showRef.current({ object: id });
         },
         onSeveral: (ids, at) => write(several)({ ids, at }),
-        onPlace: ({ lat, lng }) => route(`/nearest?to=${lat.toFixed(5)},${lng.toFixed(5)}`),
         onMoving: () => write(several)(null),
         onMove: ({ lat, lon, zoom }) =>
           showRef.current({ at: `${lat.toFixed(5)},${lon.toFixed(5)},${zoom.toFixed(2)}` }),

@@ -26,8 +26,6 @@ export interface FleetMapOptions extends BaseMapOptions {
   readonly onSelect: (id: string | null) => void;
   /** Called when the user clicks where several objects are, with the place in the map in pixels. */
   readonly onSeveral: (ids: readonly string[], at: PixelPlace) => void;
-  /** Called when the user asks for what is at a place: with the right button, or a long touch. */
-  readonly onPlace: (place: { readonly lat: number; readonly lng: number }) => void;
   /** Called when the map begins to move: what was shown at a place is somewhere else. */
   readonly onMoving: () => void;
 }
@@ -68,7 +66,6 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
     if (first !== null && others.length > 0) options.onSeveral([first, ...others], { x: point.x, y: point.y });
     else options.onSelect(first);
   });
-  map.on('contextmenu', ({ lngLat }) => options.onPlace(lngLat.wrap()));
   map.on('movestart', options.onMoving);
   reportMoves(map, options.onMove);
   showNames(map, container, (at) => points.together(view(), at, CLICK_PX));

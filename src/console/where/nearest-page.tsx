@@ -1,4 +1,4 @@
-/** The objects that are nearest to a place: of an address, of coordinates, or of a click on the map. */
+/** The objects that are nearest to a place: of an address, or of coordinates. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { distanceM } from '../../core/geo.js';

@@ -117,15 +117,6 @@ test('says that the geocoder does not answer, and asks again for the same addres
   expect(await page.getByRole('alert').count()).toBe(0);
 });
 
-test('lists the objects nearest to a place of the map', async () => {
-  const page = await browser.openAs('/?at=48.24000,11.41000,12', ADMIN, METRIC);
-  await page.locator('.map[data-drawn]').waitFor();
-  await page.locator('.map').click({ button: 'right' });
-  await page.waitForURL(/\/nearest\?to=48\.2\d+,11\.4\d+/);
-  await page.locator('.nearest li').first().waitFor();
-  expect(asked).toEqual([]);
-});
-
 test('finds by latitude and longitude alone where there is no geocoder, and says so', async () => {
   const page = await browserWithout.openAs('/objects/near/live', ADMIN, METRIC);
   await page.getByText(/Dachau$/).waitFor();
