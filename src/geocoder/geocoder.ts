@@ -50,15 +50,7 @@ export function createGeocoder(settings: GeocoderSettings, { sender, log, ending
     points: LIMITS.geocoderPerCaller,
     duration: LIMITS.geocoderPerCallerMs / 1_000,
   });
-  let loggedMs = Number.NEGATIVE_INFINITY;
-
-  function fail(reason: string): never {
-    if (clock.steadyMs() - loggedMs >= LIMITS.geocoderFailureLogMs) {
-      loggedMs = clock.steadyMs();
-      log.warn({ reason }, 'the geocoder did not answer as expected: addresses are not shown');
-    }
-    throw unavailable('the geocoder did not answer as expected');
-  }
+  const fail = createFail(log);
 
   async function ask(query: Query): Promise<readonly AddressPlace[]> {
     if (asked.size >= LIMITS.geocoderRequests) throw unavailable('too many questions to the geocoder at once');
@@ -101,6 +93,18 @@ export function createGeocoder(settings: GeocoderSettings, { sender, log, ending
       return first?.address ?? null;
     },
     search: (callerId, text, language) => find(callerId, adapter.search(text, language)),
+  };
+}
+
+/** What throws a 503, and logs why at most once in a while. */
+function createFail(log: Logger): (reason: string) => never {
+  let loggedMs = Number.NEGATIVE_INFINITY;
+  return (reason) => {
+    if (clock.steadyMs() - loggedMs >= LIMITS.geocoderFailureLogMs) {
+      loggedMs = clock.steadyMs();
+      log.warn({ reason }, 'the geocoder did not answer as expected: addresses are not shown');
+    }
+    throw unavailable('the geocoder did not answer as expected');
   };
 }
 
