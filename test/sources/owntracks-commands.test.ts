@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
 import { returnFromAnswer, takeForAnswer } from '../../src/commands/network-store.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { connectDatabase } from '../../src/platform/mongo/schema/connect.js';
@@ -111,7 +112,17 @@ test('lets a command wait again whose phone has gone before the answer', async (
   await once(socket, 'connect');
   const text = JSON.stringify(locationOf(object));
   const head = `POST /api/v1/in/${source.id}/${source.key} HTTP/1.1\r\nHost: vigil\r\nContent-Length: ${text.length}`;
-  socket.write(`${head}\r\n\r\n${text}`, () => socket.destroy());
+  // What this transaction has changed nobody else changes before its end: the answer waits.
+  const session = service.client.startSession();
+  session.startTransaction();
+  const commands = service.client.db().collection('commands');
+  await commands.updateOne({ _id: new ObjectId(id) }, { $set: { held: true } }, { session });
+  socket.write(`${head}\r\n\r\n${text}`);
+  const isStored = async () => (await service.admin('GET', `objects/${object.id}/packets?meta=true`)).body.count === 1;
+  await until(isStored, 'the location');
+  socket.resetAndDestroy();
+  await session.abortTransaction();
+  await session.endSession();
   const waitsAgain = async () => {
     const { status, times } = await read(id);
     return status === 'queued' && times.sent !== undefined;
