@@ -90,6 +90,13 @@ const ROWS: Row[] = [
     unique: 'name',
     patch: { schema: { type: 'object' } },
   },
+  {
+    store: 'views',
+    body: () => ({ name: 'Vans', query: 'view=table' }),
+    adds: { shared: false },
+    required: ['name', 'query'],
+    patch: { query: 'view=map' },
+  },
   { store: 'trucks', body: () => ({ plate: 'A1', axles: 3 }), required: ['plate'], patch: { axles: 2 } },
   {
     store: 'tokens',
