@@ -1,5 +1,7 @@
 /** The examples of the OpenAPI document, sent as programs such as Postman fill them in: the service accepts all of them. */
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { STORES } from '../../src/core/stores.js';
 import { createOpenApi } from '../../src/openapi/openapi.js';
 import { type Call, useService } from '../support/fixture.js';
@@ -18,7 +20,21 @@ interface Operation {
   readonly requestBody?: { readonly content: Record<string, { example?: unknown }> };
 }
 
-const service = useService();
+/** A Nominatim that knows no place. */
+const geocoder = createServer((req, res) => {
+  res.end(req.url?.startsWith('/reverse') ? '{"error":"Unable to geocode"}' : '[]');
+});
+const env: Record<string, string> = { WEBHOOK_NETWORKS: '127.0.0.1' };
+beforeAll(async () => {
+  await new Promise<void>((resolve) => geocoder.listen(0, '127.0.0.1', () => resolve()));
+  env.GEOCODER_URL = `http://127.0.0.1:${(geocoder.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  geocoder.closeAllConnections();
+  geocoder.close();
+});
+
+const service = useService({ env });
 const { paths, components } = createOpenApi() as unknown as {
   paths: Record<string, Record<string, Operation>>;
   components: { parameters: Record<string, Parameter> };
