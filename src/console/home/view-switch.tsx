@@ -1,4 +1,4 @@
-/** Chooses how the first page shows objects. */
+/** Chooses how the first page shows objects. One stop of the Tab key, because the list comes after it. */
 import { Outline } from '../parts/icon.js';
 import { t } from '../text/language.js';
 import { useShow } from './address.js';
@@ -15,16 +15,16 @@ export function ViewSwitch() {
   return (
     <fieldset class="segments view-switch" aria-label={t('view.label')}>
       {VIEWS.map((one) => (
-        <button
-          key={one}
-          type="button"
-          aria-pressed={shownView.value === one}
-          aria-label={t(`view.${one}`)}
-          title={t(`view.${one}`)}
-          onClick={() => show({ view: one === usualView.value ? null : one })}
-        >
+        <label key={one} title={t(`view.${one}`)}>
+          <input
+            type="radio"
+            name="view"
+            aria-label={t(`view.${one}`)}
+            checked={shownView.value === one}
+            onChange={() => show({ view: one === usualView.value ? null : one })}
+          />
           <Outline path={PATHS[one]} size={17} />
-        </button>
+        </label>
       ))}
     </fieldset>
   );

@@ -70,7 +70,7 @@ test('follows on open pages when packets are removed', async () => {
   await service.admin('DELETE', `objects/ferry/packets?from=${nowMs - 2_000}`);
   await home.locator('.card').getByText('48.10000, 11.50000').waitFor();
   await page.locator('.value-cards').getByText('48.10000, 11.50000').waitFor();
-  await page.locator('.object-head').getByText('1 hr ago').waitFor();
+  await page.locator('.object-head').getByText('1 hr ago', { exact: true }).waitFor();
 });
 
 test('lists the last packets in the order of their times, with the day and every kind of value', async () => {

@@ -27,6 +27,9 @@ beforeAll(async () => {
     STOP_DELAY: '0',
   };
   killed = await startProcess(env);
+  // With an object that has a position, the first page is a map.
+  await other.admin('POST', 'objects', { id: 'placed', name: 'Placed' });
+  await other.admin('POST', 'objects/placed/packets', { lat: 48.1, lon: 11.5 });
 });
 afterAll(() => void killed?.child.kill('SIGKILL'));
 

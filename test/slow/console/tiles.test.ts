@@ -83,10 +83,10 @@ describe('without any position', () => {
   test('shows the map to who asks for it, and says so in the address', async () => {
     const page = await browser.openAs('/');
     await tile(page, 'Room 1').first().waitFor();
-    await page.getByRole('button', { name: 'Map', exact: true }).click();
+    await page.getByTitle('Map', { exact: true }).click();
     await page.locator('.stage .map').waitFor({ state: 'attached' });
     await page.waitForURL(/view=map/);
-    await page.getByRole('button', { name: 'Tiles', exact: true }).click();
+    await page.getByTitle('Tiles', { exact: true }).click();
     await page.waitForURL((url) => !url.searchParams.has('view'));
     await tile(page, 'Room 1').first().waitFor();
   });
