@@ -26,10 +26,11 @@ interface Wanted {
 
 /** By object and parameter. */
 const sparks = new Map<string, Spark>();
-const wanted = new Map<string, Wanted>();
 const asked = new Set<string>();
+/** What each tile shows that is there: one that moves is there twice for a moment. */
+const shown = new Map<object, Wanted>();
 const readings = signal(0);
-/** Whether somebody reads what is wanted, or soon will. */
+/** Whether somebody reads what is missing, or soon will. */
 let isReading = false;
 
 const keyOf = ({ id, name }: Wanted): string => `${id} ${name}`;
@@ -41,14 +42,11 @@ const isPlain = (name: string): boolean => !/[",*]/.test(name);
 export function useSpark({ _id: id, state }: FleetObject, name: string | undefined): Spark | null {
   const key = name === undefined ? '' : keyOf({ id, name });
   useEffect(() => {
-    if (name === undefined || asked.has(key) || !isPlain(name)) return undefined;
-    if (!may('GET', '/series') || !may('GET', `/objects/${id}/series`)) return undefined;
-    wanted.set(key, { id, name });
-    if (!isReading) {
-      isReading = true;
-      setTimeout(() => void read(), REST_MS);
-    }
-    return () => void wanted.delete(key);
+    if (name === undefined || !isPlain(name)) return undefined;
+    const tile = {};
+    shown.set(tile, { id, name });
+    readSoon();
+    return () => void shown.delete(tile);
   }, [key]);
   readings.value;
   const spark = sparks.get(key);
@@ -68,24 +66,30 @@ function append({ times, values }: Spark, timeMs: number, value: number): void {
   }
 }
 
+function readSoon(): void {
+  if (isReading) return;
+  isReading = true;
+  setTimeout(() => void read().finally(() => (isReading = false)), REST_MS);
+}
+
+const isMissing = (one: Wanted): boolean =>
+  !asked.has(keyOf(one)) && may('GET', '/series') && may('GET', `/objects/${one.id}/series`);
+
 /** One request after the other, and a pause as long as each took: what is older can wait. */
 async function read(): Promise<void> {
-  while (wanted.size > 0) {
-    const [first] = wanted.values();
-    if (first === undefined) break;
-    const ids = [...wanted.values()].filter(({ name }) => name === first.name).map(({ id }) => id);
+  for (;;) {
+    const missing = [...shown.values()].filter(isMissing);
+    const [first] = missing;
+    if (first === undefined) return;
+    const ids = new Set(missing.filter(({ name }) => name === first.name).map(({ id }) => id));
     const startMs = performance.now();
-    await readSome(ids.slice(0, MOST_OBJECTS), first.name);
+    await readSome([...ids].slice(0, MOST_OBJECTS), first.name);
     await new Promise((resolve) => setTimeout(resolve, performance.now() - startMs));
   }
-  isReading = false;
 }
 
 async function readSome(ids: readonly string[], name: string): Promise<void> {
-  for (const id of ids) {
-    wanted.delete(keyOf({ id, name }));
-    asked.add(keyOf({ id, name }));
-  }
+  for (const id of ids) asked.add(keyOf({ id, name }));
   const toMs = serverNowMs();
   const query = { objects: ids, params: [name], from: toMs - SPAN_MS, to: toMs, points: POINTS, fn: ['last'] };
   // Without an answer, tiles are there without a line.
