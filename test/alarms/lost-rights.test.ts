@@ -165,3 +165,17 @@ test('ends, with its object, the alarm that the last packet raised', async () =>
     { clearReason: 'object removed' },
   ]);
 });
+
+test('leaves no alarm of an object that is removed just after a packet, whichever is looked at first', async () => {
+  const { objectId } = await raise();
+  await send(objectId, 1);
+  await send(objectId, 9);
+  expect((await service.admin('DELETE', `objects/${objectId}`)).status).toBe(200);
+  // What is known of the object goes with its removal, after all of its packets.
+  const states = service.client.db().collection<{ _id: string }>('alarmStates');
+  const known = { $or: [{ _id: objectId }, { object: objectId }] };
+  await until(async () => (await states.countDocuments(known)) === 0, 'the states of the object to go');
+  const alarms = await alarmsOf(service.admin, objectId);
+  expect(alarms.length).toBeGreaterThan(0);
+  for (const { status } of alarms) expect(status).toBe('cleared');
+});
