@@ -66,7 +66,7 @@ export function toBucketDocument(
   const first = rows[0] as KeyedRow;
   const last = rows.at(-1) as KeyedRow;
   return {
-    _id: bucketIdOf(first.key, rows.length),
+    _id: bucketIdOf(first.key, rows.length, mark?.replaces ?? null),
     _oid: new ObjectId(objectId),
     isPending: mark !== null,
     from: toStoredPlace(first),
@@ -84,13 +84,19 @@ export function toBucketDocument(
   };
 }
 
-/** The key of its first packet, and the number of its packets: a larger bucket can stand beside the one that it replaces. */
-function bucketIdOf(key: Buffer, packets: number): Binary {
+/**
+ * The key of its first packet, and the number of its packets: a bucket can stand beside the one that it replaces. If that one has as many,
+ * because its packets and the late ones were divided, the highest bit differs.
+ */
+function bucketIdOf(key: Buffer, packets: number, replaces: Binary | null): Binary {
   const bytes = Buffer.alloc(PACKET_KEY.BYTES + COUNT_BYTES);
   key.copy(bytes);
   bytes.writeUInt32BE(packets, PACKET_KEY.BYTES);
+  if (replaces !== null && bytes.equals(replaces.value())) bytes.writeUInt32BE(HIGHEST_BIT + packets, PACKET_KEY.BYTES);
   return new Binary(bytes, ID_SUBTYPE);
 }
+
+const HIGHEST_BIT = 2 ** 31;
 
 const toStoredPlace = ({ timeMs, stampUs }: PlaceInOrder): Document => ({ time: timeMs, stamp: stampUs });
 

@@ -12,7 +12,7 @@ import { DamagedBucketError, unpack } from '../../packed/unpack.js';
 import { rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import { PACKET_KEY } from '../../platform/mongo/bson/reader.js';
 import { COMMITTED_READ, type Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
+import { areDuplicates, mapDriverErrors } from '../../platform/mongo/driver/errors.js';
 import { runRawCommand, sequenceOf } from '../../platform/mongo/driver/raw-command.js';
 import {
   BUCKETS,
@@ -63,7 +63,7 @@ export async function packRows(database: Database, packing: Packing): Promise<bo
   return pending !== null && (await commitStep(database, pending)) !== null;
 }
 
-/** Stores buckets that do not count yet. Null where they would save no space. */
+/** Stores buckets that do not count yet. Null where they would save no space, or where another step has packed the same rows. */
 export async function storePending(
   database: Database,
   { objectId, rows, replaces, mayGrow = false }: Packing,
@@ -80,8 +80,20 @@ export async function storePending(
     return toBucketDocument(objectId, bucket, all.slice(begin, first), mark);
   });
   if (!mayGrow && sumOf(documents, sizeOf) > WORTH_SHARE * sumOf(all, ({ row }) => row.length)) return null;
-  await mapDriverErrors(() => database.db.collection(BUCKETS).insertMany(documents), LIMITS.databaseOperationMs);
-  return { objectId, step };
+  const insert = (): Promise<boolean> =>
+    database.db
+      .collection(BUCKETS)
+      .insertMany(documents)
+      .then(
+        () => true,
+        (error) => {
+          if (!areDuplicates(error)) throw error;
+          return false;
+        },
+      );
+  if (await mapDriverErrors(insert, LIMITS.databaseOperationMs)) return { objectId, step };
+  await dropStep(database, { objectId, step });
+  return null;
 }
 
 const sizeOf = (document: Document): number => BSON.calculateObjectSize(document);

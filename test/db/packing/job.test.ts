@@ -6,7 +6,7 @@ import { unpack } from '../../../src/packed/unpack.js';
 import { createPass, PACKING_LEASE, type PackingOptions, startPacking } from '../../../src/packets/packing.js';
 import { toBucket } from '../../../src/packets/store/buckets.js';
 import { findSpans } from '../../../src/packets/store/old-rows.js';
-import { findPending } from '../../../src/packets/store/packing.js';
+import { findPending, storePending } from '../../../src/packets/store/packing.js';
 import { toPacketKey } from '../../../src/platform/mongo/bson/packet-key.js';
 import { createClient, type Database, databaseOf } from '../../../src/platform/mongo/driver/client.js';
 import { acquireLease } from '../../../src/platform/mongo/driver/lease.js';
@@ -211,4 +211,44 @@ test('continues past a bucket that is damaged, and says so', async () => {
   expect(lines.splice(0)).toEqual(['rows cannot be added to packed history that is damaged']);
   expect(await bucketsOf(other)).toEqual([299]);
   expect(await readStoredRows(database, objectId)).toHaveLength(501);
+});
+
+test('divides a bucket into halves as large as it was, and goes on with other objects', async () => {
+  const object = await addPackets(1_000, NOW_MS - 9 * DAY_MS, 1_000);
+  await addPackets(1, NOW_MS, 1, new ObjectId(object));
+  await pack();
+  expect(await bucketsOf(object)).toEqual([1_000]);
+  await addPackets(1_000, NOW_MS - 9 * DAY_MS + 500, 1_000, new ObjectId(object));
+  const other = await addPackets(1_001, NOW_MS - 9 * DAY_MS, 1_000);
+  await addPackets(1, NOW_MS, 1, new ObjectId(other));
+  const before = await readAll(object);
+
+  await pack();
+
+  expect([await bucketsOf(object), await bucketsOf(other)]).toEqual([[1_000, 999], [1_000]]);
+  expect(await readAll(object)).toEqual(before);
+});
+
+test('passes over rows that wait in a step of another instance', async () => {
+  const most = LIMITS.packingStepsPending;
+  const objects = [
+    await addPackets(301, NOW_MS - 9 * DAY_MS, 1_000),
+    await addPackets(301, NOW_MS - 9 * DAY_MS, 1_000),
+  ];
+  for (const objectId of objects) {
+    const rows = (await readStoredRows(database, objectId)).slice(0, 300);
+    await storePending(database, { objectId, rows, replaces: null });
+  }
+  const before = await Promise.all(objects.map(readAll));
+  Object.assign(LIMITS, { packingStepsPending: 1 });
+  try {
+    await pack();
+    expect((await findPending(database)).length).toBe(1);
+    await pack();
+  } finally {
+    Object.assign(LIMITS, { packingStepsPending: most });
+  }
+  expect(await findPending(database)).toEqual([]);
+  expect(await Promise.all(objects.map(bucketsOf))).toEqual([[300], [300]]);
+  expect(await Promise.all(objects.map(readAll))).toEqual(before);
 });
