@@ -157,3 +157,28 @@ test('stores a packet that a damaged bucket may have, so that its device can go 
     .updateOne({ _oid: new ObjectId(objectId) }, { $unset: { 'columns._id': 1 } });
   expect((await service.admin('POST', `objects/${objectId}/packets`, packet)).status).toBe(200);
 });
+
+test('reads a packet whose `_id` its device chose from its bucket alone', async () => {
+  const objectId = await newDevice();
+  // The first bytes say nothing of the time: each bucket has those of nearly all.
+  const names = Array.from({ length: 60 }, (_, nth) => ((nth * 7_919) % 60).toString(16).padEnd(24, '0'));
+  const packets = names.map((_id, nth) => ({ _id, time: OLD_MS + nth, nth }));
+  await service.admin('POST', `objects/${objectId}/packets`, packets);
+  await service.admin('POST', `objects/${objectId}/packets`, { last: true });
+  expect(await packHistory(database(), objectId, { bucketPackets: 20 })).toBe(3);
+  // Whoever reads one of these fails.
+  const others = { _oid: new ObjectId(objectId), 'from.time': { $ne: OLD_MS + 20 } };
+  const damaged = await service.client
+    .db()
+    .collection('packedPackets')
+    .updateMany(others, { $set: { head: 'x' } });
+  expect(damaged.modifiedCount).toBe(2);
+
+  const path = `objects/${objectId}/packets`;
+  expect((await service.admin('GET', `${path}/${names[33]}`)).body).toMatchObject({ nth: 33 });
+  const { body } = await service.admin('GET', `${path}/${names[33]}?only=nth`);
+  expect(body).toEqual({ success: true, _id: names[33], nth: 33 });
+  expect((await service.admin('GET', `${path}?after=${names[33]}&limit=3`)).body[0]).toMatchObject({ nth: 34 });
+  expect((await service.admin('GET', `${path}/${'e'.repeat(24)}`)).status).toBe(404);
+  expect((await service.admin('GET', `${path}/${names[3]}`)).status).toBe(500);
+});

@@ -1,11 +1,12 @@
 /** What is known of packets in rows and buckets without reading all of them: their number, their stamps, and those of a name. */
-import type { Binary, Document } from 'mongodb';
+import type { Binary } from 'mongodb';
 import { BucketReader } from '../../packed/unpack.js';
 import { clock } from '../../platform/clock.js';
 import { rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import { countMatching } from '../../platform/mongo/bson/raw-cursor.js';
 import { BSON_TYPES, documentAt, findField, PACKET_KEY } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
+import { toIdFilters } from './bucket-ids.js';
 import {
   type BucketReading,
   bucketRuns,
@@ -19,10 +20,11 @@ import {
   toSelector,
   toWholeRange,
 } from './bucket-runs.js';
-import { type StoredSpan, toSpan, toSpanFind } from './buckets.js';
+import { type StoredBucket, type StoredSpan, toBucket } from './buckets.js';
 import { evaluate } from './evaluate.js';
 import type { OpenRun } from './merge.js';
 import { closeAll, findPacked, type PackedObjects, PLACE_FIELDS } from './packed-reading.js';
+import { toNamesFind } from './packed-repeats.js';
 import {
   keyOf,
   PACKETS,
@@ -160,30 +162,33 @@ async function findInBuckets(
   { objectId, packetId }: PacketName,
   { fields, snapshot }: { readonly fields: PacketReading['fields']; readonly snapshot: Snapshot },
 ): Promise<Buffer | null> {
-  const idStart = Number.parseInt(packetId.slice(0, 8), 16);
   const id = Buffer.from(packetId, 'hex');
-  const names = new Set(['_id', ...PLACE_FIELDS]);
-  const spans: StoredSpan[] = [];
-  const find = toSpanFind({ objectId, idStart });
-  // At this moment, the packets of other buckets are rows.
-  const command = { ...find, filter: { ...find.filter, isPending: false }, ...snapshot };
-  for await (const { documents } of rawBatches(database, command)) {
-    spans.push(...documents.map(toSpan));
-  }
-  for (const span of spans) {
-    const [keys] = (await readBuckets(database, [span], { names, snapshot, options: {} })).values();
-    const row = keys === undefined ? -1 : guard(() => new BucketReader(keys).findPacket(id));
-    if (row === -1) continue;
-    const [bucket] = (await readBuckets(database, [span], { names: null, snapshot, options: {} })).values();
-    if (bucket === undefined) continue;
-    const { memory, starts } = readWhole(bucket, null);
-    const packet = documentAt(memory, starts[row] as number);
-    if (fields === null) return packet;
-    const stages: Document[] = [{ $project: toProjection(fields) }];
-    const [shown = null] = await evaluate(database, [packet], stages, {});
-    return shown;
+  for (const filter of toIdFilters(objectId, [id])) {
+    // At this moment, the packets of other buckets are rows.
+    const command = { ...toNamesFind({ ...filter, isPending: false }), ...snapshot };
+    for await (const { documents } of rawBatches(database, command)) {
+      for (const bucket of documents.map(toBucket)) {
+        const row = guard(() => new BucketReader(bucket).findPacket(id));
+        if (row !== -1) return readRow(database, { objectId, bucket, row }, { fields, snapshot });
+      }
+    }
   }
   return null;
+}
+
+async function readRow(
+  database: Database,
+  { objectId, bucket, row }: { readonly objectId: string; readonly bucket: StoredBucket; readonly row: number },
+  { fields, snapshot }: { readonly fields: PacketReading['fields']; readonly snapshot: Snapshot },
+): Promise<Buffer | null> {
+  const span = { id: bucket.id, objectId };
+  const [whole] = (await readBuckets(database, [span], { names: null, snapshot, options: {} })).values();
+  if (whole === undefined) return null;
+  const { memory, starts } = readWhole(whole, null);
+  const packet = documentAt(memory, starts[row] as number);
+  if (fields === null) return packet;
+  const [shown = null] = await evaluate(database, [packet], [{ $project: toProjection(fields) }], {});
+  return shown;
 }
 
 function guard<T>(read: () => T): T {

@@ -1,4 +1,5 @@
 /** Finds packets in buckets by their names: packets that are sent again after they were packed. */
+import type { Document } from 'mongodb';
 import { BucketReader, DamagedBucketError, unpack } from '../../packed/unpack.js';
 import { rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
@@ -17,6 +18,14 @@ const NAMES = {
   'columns._ts': 1,
   'columns.time': 1,
 } as const;
+/** The command that reads, of the buckets of a filter, which packets they have. */
+export const toNamesFind = (filter: Document): Document => ({
+  find: BUCKETS,
+  filter,
+  projection: NAMES,
+  batchSize: BATCH_BUCKETS,
+});
+
 /** How often a search begins anew, because a bucket was replaced by another one. */
 const ATTEMPTS = 5;
 
@@ -49,8 +58,7 @@ async function search(
   { ids, found }: { readonly ids: readonly Buffer[]; readonly found: Map<string, Buffer> },
 ): Promise<boolean> {
   for (const filter of toIdFilters(objectId, ids)) {
-    const command = { find: BUCKETS, filter, projection: NAMES, batchSize: BATCH_BUCKETS };
-    for await (const { documents } of rawBatches(database, command)) {
+    for await (const { documents } of rawBatches(database, toNamesFind(filter))) {
       for (const bucket of documents.map(toBucket)) {
         const rows = findRows(bucket, ids);
         if (rows.size > 0 && !(await readRows(database, objectId, { bucket, rows, found }))) return false;
