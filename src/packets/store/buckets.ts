@@ -137,27 +137,18 @@ export interface SpanQuery {
   readonly objectId: string;
   /** Buckets that have or may have packets of these times. */
   readonly time?: Range;
-  /** Buckets that may have packets whose own `_id`s begin with these four bytes. They include the ones whose rows are still there. */
-  readonly idStart?: number;
   readonly isDescending?: boolean;
   readonly limit?: number;
 }
 
 /** The command that finds where buckets lie, in their order. */
-export function toSpanFind({ objectId, time = {}, idStart, isDescending = false, limit }: SpanQuery): Document {
-  const filter: Document = {
-    _oid: new ObjectId(objectId),
-    isPending: idStart === undefined ? false : { $in: [false, true] },
-  };
+export function toSpanFind({ objectId, time = {}, isDescending = false, limit }: SpanQuery): Document {
+  const filter: Document = { _oid: new ObjectId(objectId), isPending: false };
   const { from, above, to, below } = time;
   if (from != null || above != null)
     filter['to.time'] = { ...(from != null && { $gte: from }), ...(above != null && { $gt: above }) };
   if (to != null || below != null)
     filter['from.time'] = { ...(to != null && { $lte: to }), ...(below != null && { $lt: below }) };
-  if (idStart !== undefined) {
-    filter['ids.from'] = { $lte: idStart };
-    filter['ids.to'] = { $gte: idStart };
-  }
   const direction = isDescending ? -1 : 1;
   return {
     find: BUCKETS,

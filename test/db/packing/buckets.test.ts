@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Binary, Double, Long, ObjectId } from 'mongodb';
 import { unpack } from '../../../src/packed/unpack.js';
+import { toIdFilters } from '../../../src/packets/store/bucket-ids.js';
 import {
   type SpanQuery,
   type StoredSpan,
@@ -10,9 +11,11 @@ import {
   toSpan,
   toSpanFind,
 } from '../../../src/packets/store/buckets.js';
+import { toNamesFind } from '../../../src/packets/store/packed-repeats.js';
 import { commitStep, findPending, packRows, storePending, unpackBucket } from '../../../src/packets/store/packing.js';
 import { toPacketKey } from '../../../src/platform/mongo/bson/packet-key.js';
 import { rawBatches } from '../../../src/platform/mongo/bson/raw-batches.js';
+import { PACKET_KEY } from '../../../src/platform/mongo/bson/reader.js';
 import { createClient, type Database, databaseOf } from '../../../src/platform/mongo/driver/client.js';
 import { prepareCollections } from '../../../src/platform/mongo/schema/collections.js';
 import { testUri } from '../../support/fixture.js';
@@ -103,13 +106,19 @@ test('finds the buckets of an interval, in both orders, by keys of the index alo
   });
   const queries: SpanQuery[] = [
     { objectId, time: { from: START_MS, to: START_MS + 5_000 } },
-    { objectId, idStart: (first as StoredSpan).ids.from },
     { objectId, isDescending: true, limit: 1 },
   ];
   for (const query of queries) {
     const { executionStats } = await database.db.command({ explain: toSpanFind(query), verbosity: 'executionStats' });
     expect(executionStats).toMatchObject({ totalDocsExamined: 0 });
     expect(executionStats.nReturned).toBeGreaterThan(0);
+  }
+  // Of a packet by its `_id`, only its bucket is read.
+  const start = Buffer.from((first as StoredSpan).id.value()).subarray(0, PACKET_KEY.OWN_BYTES);
+  for (const filter of toIdFilters(objectId, [start])) {
+    const find = toNamesFind({ ...filter, isPending: false });
+    const { executionStats } = await database.db.command({ explain: find, verbosity: 'executionStats' });
+    expect(executionStats).toMatchObject({ totalDocsExamined: 1, nReturned: 1 });
   }
 });
 
