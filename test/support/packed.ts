@@ -4,10 +4,31 @@ import { LIMITS } from '../../src/core/limits.js';
 import { unpack } from '../../src/packed/unpack.js';
 import { type KeyedRow, toBucket, toKeyedRow } from '../../src/packets/store/buckets.js';
 import { packRows } from '../../src/packets/store/packing.js';
+import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 import type { Database } from '../../src/platform/mongo/driver/client.js';
 
 // The job waits until every reader knows that there are buckets; these functions do not.
 Object.assign(LIMITS, { bucketsKnownMs: 0 });
+
+export const HISTORY_START_MS = Date.UTC(2026, 0, 1);
+
+/** Stores an object's packets, one each second, with these fields; returns its `_id`. */
+export async function storeHistory(
+  { db }: Database,
+  count: number,
+  fieldsOf: (nth: number) => Document,
+): Promise<string> {
+  const object = new ObjectId();
+  const documents = Array.from({ length: count }, (_, nth) => ({
+    _id: toPacketKey(new ObjectId().toHexString(), object) as unknown as ObjectId,
+    _ts: (HISTORY_START_MS + nth * 1_000) * 1_000 + 40,
+    time: HISTORY_START_MS + nth * 1_000,
+    _oid: object,
+    ...fieldsOf(nth),
+  }));
+  await db.collection('packets').insertMany(documents);
+  return object.toHexString();
+}
 
 export interface PackedPart {
   /** Up to this time; without it, all but the latest packet. */

@@ -8,13 +8,11 @@ import {
   unpackAll,
 } from '../../../src/packets/store/all-buckets.js';
 import { storePending } from '../../../src/packets/store/packing.js';
-import { toPacketKey } from '../../../src/platform/mongo/bson/packet-key.js';
 import { createClient, type Database, databaseOf } from '../../../src/platform/mongo/driver/client.js';
 import { prepareCollections } from '../../../src/platform/mongo/schema/collections.js';
 import { testUri } from '../../support/fixture.js';
-import { packHistory, readStoredRows } from '../../support/packed.js';
+import { packHistory, readStoredRows, HISTORY_START_MS as START_MS, storeHistory } from '../../support/packed.js';
 
-const START_MS = Date.UTC(2026, 0, 1);
 let database: Database;
 
 beforeAll(async () => {
@@ -28,18 +26,7 @@ afterAll(async () => {
 
 const buckets = () => database.db.collection('packedPackets');
 
-async function createHistory(count: number): Promise<string> {
-  const object = new ObjectId();
-  const documents = Array.from({ length: count }, (_, nth) => ({
-    _id: toPacketKey(new ObjectId().toHexString(), object) as unknown as ObjectId,
-    _ts: (START_MS + nth * 1_000) * 1_000,
-    time: START_MS + nth * 1_000,
-    _oid: object,
-    speed: nth / 10,
-  }));
-  await database.db.collection('packets').insertMany(documents);
-  return object.toHexString();
-}
+const createHistory = (count: number): Promise<string> => storeHistory(database, count, (nth) => ({ speed: nth / 10 }));
 
 async function rowsOf(objectId: string): Promise<string[]> {
   return (await readStoredRows(database, objectId)).map(({ row }) => row.toString('hex'));

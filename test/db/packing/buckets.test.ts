@@ -19,9 +19,8 @@ import { PACKET_KEY } from '../../../src/platform/mongo/bson/reader.js';
 import { createClient, type Database, databaseOf } from '../../../src/platform/mongo/driver/client.js';
 import { prepareCollections } from '../../../src/platform/mongo/schema/collections.js';
 import { testUri } from '../../support/fixture.js';
-import { packHistory, readStoredRows } from '../../support/packed.js';
+import { packHistory, readStoredRows, HISTORY_START_MS as START_MS, storeHistory } from '../../support/packed.js';
 
-const START_MS = Date.UTC(2026, 0, 1);
 let database: Database;
 
 beforeAll(async () => {
@@ -36,15 +35,9 @@ afterAll(async () => {
 const packets = () => database.db.collection('packets');
 const buckets = () => database.db.collection('packedPackets');
 
-/** An object with packets, one each second; its `_id`. */
-async function createHistory(count: number): Promise<string> {
-  const object = new ObjectId();
-  const documents = Array.from({ length: count }, (_, nth) => ({
-    _id: toPacketKey(new ObjectId().toHexString(), object) as unknown as ObjectId,
-    _ts: (START_MS + nth * 1_000) * 1_000 + 40,
-    time: START_MS + nth * 1_000,
+const createHistory = (count: number): Promise<string> =>
+  storeHistory(database, count, (nth) => ({
     online: true,
-    _oid: object,
     id: 'press-7',
     speed: new Double(nth),
     count: Long.fromNumber(nth),
@@ -52,9 +45,6 @@ async function createHistory(count: number): Promise<string> {
     '': null,
     '%.$': { nested: [nth, 'x'] },
   }));
-  await packets().insertMany(documents);
-  return object.toHexString();
-}
 
 async function findSpans(query: SpanQuery): Promise<StoredSpan[]> {
   const found: StoredSpan[] = [];
