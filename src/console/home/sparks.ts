@@ -97,8 +97,8 @@ async function readSome(ids: readonly string[], name: string): Promise<void> {
   if (answer === null) return;
   const { time, objects } = answer as unknown as SeriesAnswer;
   for (const id of ids) {
-    const column = objects[id]?.[name]?.last;
-    if (column) keep(keyOf({ id, name }), toSpark(time, column));
+    // What was silent for hours has no column: its line begins with what it sends next.
+    keep(keyOf({ id, name }), toSpark(time, objects[id]?.[name]?.last ?? []));
   }
   readings.value++;
 }

@@ -91,6 +91,21 @@ describe('without any position', () => {
     await tile(page, 'Room 1').first().waitFor();
   });
 
+  test('draws the line of what was silent for hours and sends again', async () => {
+    await create('objects', { id: 'cellar', name: 'Cellar' });
+    await send('cellar', { time: Date.now() - 10 * HOUR_MS, temperature: 9 });
+    const page = await browser.openAs('/?view=tiles&search=cellar');
+    await page.waitForResponse((response) => response.url().includes('/api/v1/series'));
+    await tile(page, 'Cellar').locator('b', { hasText: '9' }).waitFor();
+    for (const temperature of [10, 11, 12]) {
+      await send('cellar', { temperature });
+      await tile(page, 'Cellar')
+        .locator('b', { hasText: String(temperature) })
+        .waitFor();
+    }
+    await tile(page, 'Cellar').locator('.spark path').waitFor({ state: 'attached' });
+  });
+
   test('has only the tiles in view, of however many objects', async () => {
     await storeFleet(service.client.db(), 1_500, () => ({ labels: ['many'] }));
     const page = await browser.openAs('/?view=tiles&label=many');
