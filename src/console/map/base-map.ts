@@ -9,7 +9,6 @@ import { FIRST_PLACE, MIN_ZOOM } from './camera.js';
 import { watchTiles } from './missing-tiles.js';
 import { STYLE, TILES_URL } from './own-map.js';
 import { printPicture } from './print.js';
-import { translateLabels } from './style-labels.js';
 import type { TilesLayer } from './tiles-file.js';
 import { usesMiles } from './units.js';
 
@@ -90,7 +89,8 @@ interface Ground {
 async function loadGround(map: GlMap, isDark: boolean, container: HTMLElement): Promise<Ground> {
   const watch = STYLE === null && TILES_URL === null ? null : watchTiles(map, container);
   if (STYLE !== null && (await isStyleThere(map))) {
-    translateLabels(map);
+    // Most maps have no such style.
+    (await import('./style-labels.js')).translateLabels(map);
     markDrawn(map);
     return { setDark: () => undefined };
   }

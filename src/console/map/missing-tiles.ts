@@ -1,6 +1,6 @@
 /** Says that the map beneath the objects is not there, for as long as it is not, and asks for it again. */
 import { effect, type Signal, signal } from '@preact/signals';
-import type { ErrorEvent, Map as GlMap, MapSourceDataEvent } from 'maplibre-gl';
+import type { ErrorEvent, Map as GlMap, MapSourceDataEvent, Tile } from 'maplibre-gl';
 import { t } from '../text/language.js';
 import { GROUND } from './basemap.js';
 
@@ -15,8 +15,9 @@ export interface TileWatch {
 export function watchTiles(map: GlMap, container: HTMLElement): TileWatch {
   const isMissing = signal(false);
   let isGivenUp = false;
-  /** Sources of tiles that could not be loaded, until they are asked for again. */
-  const failed = new Set<string>();
+  /** What could not be loaded, until it is asked for again: tiles of sources, or the address that tells the tiles. */
+  const failed = new Map<string, TileId[]>();
+  /** Whether anything was loaded after the last failure. */
   let hasLoaded = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const stop = showNote(container, isMissing);
@@ -24,10 +25,16 @@ export function watchTiles(map: GlMap, container: HTMLElement): TileWatch {
     timer = undefined;
     const again = [...failed];
     failed.clear();
-    for (const id of again) reload(map, id);
+    for (const [id, tiles] of again) reload(map, id, tiles);
+    // Of tiles that have left the view nothing is asked for: the map comes to rest without them.
+    map.triggerRepaint();
   };
-  map.on('error', ({ sourceId }: ErrorEvent & { readonly sourceId?: string }) => {
-    if (sourceId !== undefined && isForeign(map, sourceId)) failed.add(sourceId);
+  map.on('error', ({ sourceId, tile }: ErrorEvent & { readonly sourceId?: string; readonly tile?: Tile }) => {
+    if (sourceId === undefined || !isForeign(map, sourceId)) return;
+    hasLoaded = false;
+    const tiles = failed.get(sourceId) ?? [];
+    failed.set(sourceId, tiles);
+    if (tile !== undefined) tiles.push(tile.tileID.canonical);
   });
   map.on('sourcedata', ({ sourceId, tile }: MapSourceDataEvent) => {
     if (tile?.state === 'loaded' && isForeign(map, sourceId)) hasLoaded = true;
@@ -36,7 +43,6 @@ export function watchTiles(map: GlMap, container: HTMLElement): TileWatch {
   map.on('idle', () => {
     if (failed.size > 0) timer ??= setTimeout(retry, RETRY_MS);
     isMissing.value = isGivenUp || failed.size > 0 || (isMissing.value && !hasLoaded);
-    hasLoaded = false;
   });
   map.on('remove', () => {
     stop();
@@ -49,6 +55,8 @@ export function watchTiles(map: GlMap, container: HTMLElement): TileWatch {
     },
   };
 }
+
+type TileId = Tile['tileID']['canonical'];
 
 /** A source of tiles, as MapLibre has it. */
 interface TileSource {
@@ -65,17 +73,19 @@ function isForeign(map: GlMap, id: string): boolean {
   return (type === 'vector' || type === 'raster') && tiles?.[0]?.startsWith(`${GROUND.protocol}:`) !== true;
 }
 
-function reload(map: GlMap, id: string): void {
-  const source = map.getSource(id) as TileSource | undefined;
-  if (source?.tiles !== undefined) map.refreshTiles(id);
-  else if (source?.url !== undefined) source.setUrl?.(source.url);
+/** Asks again for tiles, or, where none was asked for, for the address that tells them. */
+function reload(map: GlMap, id: string, tiles: TileId[]): void {
+  const source = map.getSource(id) as TileSource;
+  if (tiles.length === 0) source.setUrl?.(source.url as string);
+  // Without their names, MapLibre 6 waits for the request of a vector tile that has failed; with them, it draws a picture that is not there.
+  else map.refreshTiles(id, source.type === 'vector' ? tiles : undefined);
 }
 
 /** Returns what takes the note away. */
 function showNote(container: HTMLElement, isShown: Signal<boolean>): () => void {
   const note = document.createElement('p');
   note.className = 'map-missing';
-  note.setAttribute('role', 'status');
+  note.role = 'status';
   container.append(note);
   return effect(() => {
     note.textContent = isShown.value ? t('map.missing') : '';

@@ -184,19 +184,25 @@ describe.each([
 
 /** A map server, with a style whose labels are as people write them. */
 let status = 200;
+/** A transparent pixel. */
+const PICTURE = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64');
 const tile = toTile({ names: [point({ name: DOT, 'name:de': BLOCKS }, 0)] });
 const server = createServer((req, res) => {
   res.setHeader('Access-Control-Allow-Origin', '*');
   if (req.url === '/style.json') res.setHeader('Content-Type', 'application/json').end(JSON.stringify(style()));
-  else res.writeHead(status).end(tile);
+  else res.writeHead(status).end(req.url?.startsWith('/picture') ? PICTURE : tile);
 });
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 const origin = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 const style = (): object => ({
   version: 8,
-  sources: { world: { type: 'vector', tiles: [`${origin()}/{z}/{x}/{y}`], maxzoom: 0, attribution: '© Somebody' } },
+  sources: {
+    world: { type: 'vector', tiles: [`${origin()}/{z}/{x}/{y}`], maxzoom: 0, attribution: '© Somebody' },
+    pictures: { type: 'raster', tiles: [`${origin()}/picture/{z}/{x}/{y}`], maxzoom: 0 },
+  },
   layers: [
     { id: 'ground', type: 'background', paint: { 'background-color': '#ffffff' } },
+    { id: 'pictures', type: 'raster', source: 'pictures' },
     {
       id: 'names',
       type: 'symbol',
@@ -242,6 +248,9 @@ describe('a style', () => {
     await note.waitFor();
     await page.locator('.map').click();
     await page.getByRole('heading', { name: 'Seen' }).waitFor();
+    // A map that moves asks for other tiles, and has to be at rest for this.
+    await page.goto(`${service.url}/?at=1,1,6`);
+    await note.waitFor();
     status = 200;
     // The map asks again after a while.
     await page.clock.fastForward(RETRY_MS);
