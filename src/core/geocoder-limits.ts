@@ -7,6 +7,7 @@ export const GEOCODER_LIMITS = {
   geocoderAnswerMs: 5 * SECOND_MS,
   geocoderAnswerBytes: 256 * KIB,
   geocoderRequests: 8,
+  geocoderRequestsPerCaller: 3,
   geocoderPerCaller: 60,
   geocoderPerCallerMs: MINUTE_MS,
   geocoderCached: 10_000,

@@ -33,6 +33,12 @@ export interface GeocoderDeps {
   readonly ending: AbortSignal;
 }
 
+/** A question that waits for its answer, and who asked first. */
+interface Asked {
+  readonly callerId: string;
+  readonly places: Promise<readonly AddressPlace[]>;
+}
+
 const AGENT = 'Vigil-Geocoder';
 const NOTHING = Buffer.alloc(0);
 /** About ten metres: what receivers of positions know, and neighbours share an entry of the cache. */
@@ -45,7 +51,7 @@ export function createGeocoder(settings: GeocoderSettings, { sender, log, ending
     ttl: LIMITS.geocoderCachedMs,
     perf: { now: () => clock.steadyMs() },
   });
-  const asked = new Map<string, Promise<readonly AddressPlace[]>>();
+  const asked = new Map<string, Asked>();
   const perCaller = new RateLimiterMemory({
     points: LIMITS.geocoderPerCaller,
     duration: LIMITS.geocoderPerCallerMs / 1_000,
@@ -53,7 +59,6 @@ export function createGeocoder(settings: GeocoderSettings, { sender, log, ending
   const fail = createFail(log);
 
   async function ask(query: Query): Promise<readonly AddressPlace[]> {
-    if (asked.size >= LIMITS.geocoderRequests) throw unavailable('too many questions to the geocoder at once');
     const headers = { 'user-agent': AGENT, accept: 'application/json' };
     const url = toUrl(settings, query);
     const outcome = await sender.send({ method: 'GET', url, headers, body: NOTHING, signal: ending });
@@ -74,11 +79,12 @@ export function createGeocoder(settings: GeocoderSettings, { sender, log, ending
     const found = known.get(key);
     if (found !== undefined) return found;
     const running = asked.get(key);
-    if (running !== undefined) return running;
-    const own = ask(query);
+    if (running !== undefined) return running.places;
+    checkShare([...asked.values()], callerId);
+    const own = { callerId, places: ask(query) };
     asked.set(key, own);
     try {
-      const places = await own;
+      const places = await own.places;
       known.set(key, places);
       return places;
     } finally {
@@ -94,6 +100,15 @@ export function createGeocoder(settings: GeocoderSettings, { sender, log, ending
     },
     search: (callerId, text, language) => find(callerId, adapter.search(text, language)),
   };
+}
+
+/** Leaves the others room: one caller has a share of all that can be asked at once. */
+function checkShare(asked: readonly Asked[], callerId: string): void {
+  const most = LIMITS.geocoderRequestsPerCaller;
+  if (asked.filter((one) => one.callerId === callerId).length >= most) {
+    throw tooManyRequests(1, `at most ${most} questions to the geocoder at once`);
+  }
+  if (asked.length >= LIMITS.geocoderRequests) throw unavailable('too many questions to the geocoder at once');
 }
 
 /** What throws a 503, and logs why at most once in a while. */

@@ -160,7 +160,15 @@ test('asks once for a place that several people ask for, and for those ten metre
 test('asks a bounded number of questions at once, and none beyond', async () => {
   const held: ServerResponse[] = [];
   answer = (_url, res) => void held.push(res);
-  const ask = (index: number) => search(services.pelias, `Street ${index}`);
+  const people = await Promise.all(
+    Array.from({ length: Math.ceil((LIMITS.geocoderRequests + 1) / LIMITS.geocoderRequestsPerCaller) }, () =>
+      createPerson(off, { role: ADMINISTRATOR_ROLE_ID }),
+    ),
+  );
+  const ask = (index: number) => {
+    const { token } = people[Math.floor(index / LIMITS.geocoderRequestsPerCaller)] as (typeof people)[number];
+    return services.pelias.as(token)('GET', `geocoder/search?text=Street%20${index}`);
+  };
   const running = Array.from({ length: LIMITS.geocoderRequests }, (_, index) => ask(index));
   await until(() => held.length === LIMITS.geocoderRequests, 'as many questions as permitted');
   expect(await ask(LIMITS.geocoderRequests)).toMatchObject({
@@ -170,6 +178,23 @@ test('asks a bounded number of questions at once, and none beyond', async () => 
   for (const res of held) send(res, collection(LABEL));
   expect((await Promise.all(running)).map(({ status }) => status)).toEqual(running.map(() => 200));
   expect(asked).toHaveLength(LIMITS.geocoderRequests);
+});
+
+test('leaves others room beside a caller who asks many questions at once', async () => {
+  const held: ServerResponse[] = [];
+  answer = (_url, res) => void held.push(res);
+  const { token } = await createPerson(off, { role: ADMINISTRATOR_ROLE_ID });
+  const ask = (index: number) => services.pelias.as(token)('GET', `geocoder/search?text=Lane%20${index}`);
+  const running = Array.from({ length: LIMITS.geocoderRequestsPerCaller }, (_, index) => ask(index));
+  await until(() => held.length === LIMITS.geocoderRequestsPerCaller, 'as many questions as one caller may ask');
+  expect((await ask(LIMITS.geocoderRequestsPerCaller)).status).toBe(429);
+  const other = search(services.pelias, 'Lane of another');
+  await until(() => held.length === LIMITS.geocoderRequestsPerCaller + 1, 'the question of another');
+  for (const res of held) send(res, collection(LABEL));
+  expect((await Promise.all([other, ...running])).map(({ status }) => status)).toEqual([
+    200,
+    ...running.map(() => 200),
+  ]);
 });
 
 test('waits no longer than its bound', async () => {
