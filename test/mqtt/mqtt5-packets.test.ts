@@ -125,6 +125,9 @@ describe('CONNECT', () => {
     ['a property that is cut off', connectBytes(2, [0x11, 0, 0]), 0x81],
     ['a will with QoS 3', connectBytes(0x1e, [], [0, 0, 0, 0, 1, 0x61, 0, 0]), 0x81],
     ['a reserved flag', connectBytes(3, []), 0x81],
+    ['bytes behind the client id', connectBytes(2, [], [0, 0, 0]), 0x81],
+    ['bytes behind the password', connectBytes(0xc2, [], [0, 0, 0, 1, 0x61, 0, 1, 0x61, 0]), 0x81],
+    ['bytes behind the will', connectBytes(6, [], [0, 0, 0, 0, 1, 0x61, 0, 0, 0]), 0x81],
     ['a user name longer than the packet', connectBytes(0x82, [], [0, 0, 0xff, 0xff, 0x61]), 0x81],
   ])('is refused as malformed: %s', async (_name, bytes, reasonCode) => {
     const raw = await open();
@@ -289,6 +292,7 @@ describe('DISCONNECT of the service', () => {
     ['a second CONNECT', bytesOf5(CONNECT5('x')), 0x82],
     ['a packet that only servers send', Buffer.from([0xd0, 0]), 0x82],
     ['type 0', Buffer.from([0x00, 0]), 0x81],
+    ['PINGREQ with a body', Buffer.from([0xc0, 1, 0]), 0x81],
     ['flags that are not 0', Buffer.from([0xc1, 0]), 0x81],
     ['a length of five bytes', Buffer.from([0x30, 0xff, 0xff, 0xff, 0xff, 1]), 0x81],
     ['a packet that is too large', Buffer.from([0x82, 0xff, 0xff, 0x7f]), 0x95],
@@ -310,7 +314,7 @@ describe('DISCONNECT of the service', () => {
     ['SUBSCRIBE with subscription identifier 0', Buffer.from([0x82, 9, 0, 1, 2, 0x0b, 0, 0, 1, 0x61, 0]), 0x82],
     ['SUBSCRIBE with QoS 3', Buffer.from([0x82, 7, 0, 1, 0, 0, 1, 0x61, 3]), 0x81],
     ['SUBSCRIBE with reserved bits', Buffer.from([0x82, 7, 0, 1, 0, 0, 1, 0x61, 0x40]), 0x81],
-    ['UNSUBSCRIBE without filters', Buffer.from([0xa2, 3, 0, 1, 0]), 0x81],
+    ['UNSUBSCRIBE without filters', Buffer.from([0xa2, 3, 0, 1, 0]), 0x82],
     ['PUBACK without an identifier', Buffer.from([0x40, 0]), 0x81],
     ['PUBACK with an unknown reason', Buffer.from([0x40, 3, 0, 1, 0x42]), 0x81],
     ['PUBACK with bytes behind its properties', Buffer.from([0x40, 5, 0, 1, 0, 0, 9]), 0x81],

@@ -1,5 +1,6 @@
 /** MQTT text that is not UTF-8 is neither a valid id nor a valid parameter. */
 import { afterEach, expect, test } from '@jest/globals';
+import { generate, type Packet } from 'mqtt-packet';
 import { useService } from '../support/fixture.js';
 import { AUTH, bytesOf, CONNECT, connectRaw, createObject, PUBLISH, type RawDevice } from '../support/mqtt-device.js';
 import { until } from '../support/until.js';
@@ -63,3 +64,20 @@ test('refuses a client id, user name or password that is not UTF-8', async () =>
     expect(raw.received.map((packet) => 'returnCode' in packet && packet.returnCode)).toEqual([4]);
   }
 });
+
+test.each([3, 4, 5] as const)(
+  'refuses a filter that is not UTF-8 to a client of version %i of the protocol',
+  async (version) => {
+    const id = `subscriber-${version}`;
+    await createObject(service.admin, id);
+    const raw = await connectRaw(service.service.mqttUrl as string, version === 5 ? 5 : 4);
+    raws.push(raw);
+    const protocolId = version === 3 ? 'MQIsdp' : 'MQTT';
+    raw.send({ ...CONNECT(id), protocolId, protocolVersion: version } as Packet);
+    await until(() => raw.received.length === 1, 'CONNACK');
+    const subscriptions = [{ topic: `base/commands/${PLACE}`, qos: 1 as const }];
+    sendBroken(raw, generate({ cmd: 'subscribe', messageId: 1, subscriptions }, { protocolVersion: version }));
+    await until(() => raw.received.length === 2, 'SUBACK');
+    expect(raw.received[1]).toMatchObject({ cmd: 'suback', messageId: 1, granted: [version === 5 ? 0x8f : 0x80] });
+  },
+);

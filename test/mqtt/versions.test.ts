@@ -64,6 +64,22 @@ describe.each([
     await expect(connect(id, { password: 'wrong' })).rejects.toMatchObject({ code });
   });
 
+  // [MQTT-3.1.3-8] of MQTT 3.1.1; section 3.1 of MQTT 3.1. MQTT 5 has a name for it.
+  test.each([true, false])('refuses a client without an id and a name, with clean session %s', async (clean) => {
+    const raw = await connectRaw(url(), version === '5' ? 5 : 4);
+    // By hand, since the generator refuses to write it.
+    const { protocolId = 'MQTT', protocolVersion = 4 } = options;
+    const text = (value: string): number[] => [0, value.length, ...Buffer.from(value)];
+    const flags = clean ? 0x82 : 0x80;
+    const properties = version === '5' ? [0] : [];
+    const body = [...text(protocolId), protocolVersion, flags, 0, 60, ...properties, ...text(''), ...text('nobody')];
+    const bytes = Buffer.from([0x10, body.length, ...body]);
+    raw.socket.write(bytes);
+    await raw.closed;
+    const expected = version === '5' ? { reasonCode: 0x86 } : { returnCode: 2 };
+    expect(raw.received).toMatchObject([{ cmd: 'connack', sessionPresent: false, ...expected }]);
+  });
+
   test('stores a message once that is sent again, on the same or the next connection', async () => {
     const id = nextId();
     await createObject(service.admin, id);

@@ -87,6 +87,7 @@ function checkedId(packet: Packet, version: Version): Packet {
 
 const SUBSCRIBE = 8;
 const UNSUBSCRIBE = 10;
+const PINGREQ = 12;
 
 /** Counts the filters of a packet: the parser would make an object of each, of which a packet has room for 16,000. */
 function checkFilters({ bytes, bodyAt }: RawPacket, type: number, version: Version): void {
@@ -116,6 +117,8 @@ const TYPES: Readonly<Record<number, PropertyOwner>> = {
 /** Checks the lengths and the properties of a packet of MQTT 5 that is neither a CONNECT nor has filters. */
 function checkPacket({ bytes, bodyAt }: RawPacket): void {
   const first = bytes[0] as number;
+  // Section 3.12: it has no variable header, and no payload.
+  if (first >> 4 === PINGREQ && bytes.length > bodyAt) throw malformed('PINGREQ with a body');
   const owner = TYPES[first >> 4];
   if (owner === undefined) return;
   if (owner === 'publish') {
@@ -133,6 +136,8 @@ const NAME_BYTES = 6;
 const FLAGS_AT = NAME_BYTES + 1;
 const CONNECT_PROPERTIES_AT = NAME_BYTES + 4;
 const WILL_FLAG = 0x04;
+const USER_NAME_FLAG = 0x80;
+const PASSWORD_FLAG = 0x40;
 const WILL_QOS = 0x18;
 
 function checkConnect({ bytes, bodyAt }: RawPacket): void {
@@ -145,8 +150,10 @@ function checkConnect({ bytes, bodyAt }: RawPacket): void {
   const flags = bytes[bodyAt + FLAGS_AT] as number;
   // [MQTT-3.1.2-12]: the QoS of a will is not 3.
   if ((flags & WILL_QOS) === WILL_QOS) throw malformed('a will with QoS 3');
-  const clientIdEnd = skipText(bytes, checkProperties(bytes, bodyAt + CONNECT_PROPERTIES_AT, 'connect'));
-  if ((flags & WILL_FLAG) !== 0) checkProperties(bytes, clientIdEnd, 'will');
+  let end = skipText(bytes, checkProperties(bytes, bodyAt + CONNECT_PROPERTIES_AT, 'connect'));
+  if ((flags & WILL_FLAG) !== 0) end = skipText(bytes, skipText(bytes, checkProperties(bytes, end, 'will')));
+  for (const flag of [USER_NAME_FLAG, PASSWORD_FLAG]) if ((flags & flag) !== 0) end = skipText(bytes, end);
+  if (end !== bytes.length) throw malformed('bytes behind the payload');
 }
 
 /** Where a text with its length in front ends. */

@@ -74,6 +74,8 @@ export async function handleConnect(connecting: Connecting, peer: Peer, raw: Raw
 function refusalOf({ protocolVersion, clientId, will, properties }: IConnectPacket): number | null {
   const isLong = clientId.length > LIMITS.idCharacters;
   if (isLong && protocolVersion !== 4) return REASON.clientIdInvalid;
+  // [MQTT-3.1.3-8] of MQTT 3.1.1; MQTT 5 has another name for such a device.
+  if (clientId === '' && protocolVersion !== 5) return REASON.clientIdInvalid;
   if (protocolVersion !== 5) return null;
   // [MQTT-4.12.0-1]
   if (properties?.authenticationMethod !== undefined) return REASON.badAuthMethod;

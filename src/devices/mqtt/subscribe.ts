@@ -1,7 +1,7 @@
 /** SUBSCRIBE and UNSUBSCRIBE (sections 3.8 to 3.11). */
 import type { ISubscribePacket, IUnsubscribePacket } from 'mqtt-packet';
 import { type Connection, grant } from './connection.js';
-import { FIRST_FAILURE, malformed, ProtocolError, REASON } from './reason-codes.js';
+import { FIRST_FAILURE, ProtocolError, REASON } from './reason-codes.js';
 import { isSharedFilter, isTopicFilter } from './topic-name.js';
 
 /** Answers with the granted QoS of each filter, or why it is refused. Throws ProtocolError. */
@@ -31,7 +31,7 @@ export function handleSubscribe(
 export function handleUnsubscribe(connection: Connection, packet: IUnsubscribePacket): void {
   const { messageId = 0, unsubscriptions } = packet;
   // [MQTT-3.10.3-2]
-  if (unsubscriptions.length === 0) throw malformed('UNSUBSCRIBE without filters');
+  if (unsubscriptions.length === 0) throw new ProtocolError('UNSUBSCRIBE without filters');
   connection.peer.limiter.charge(unsubscriptions.length - 1);
   const granted = unsubscriptions.map((filter) => {
     if (!isTopicFilter(filter)) return REASON.filterInvalid;
