@@ -61,7 +61,7 @@ export const HISTORY_LIMITS = {
   bucketSpansRead: 32,
   bucketsRead: 8,
   packedReadBytes: 8 * MIB,
-  evaluatedBytes: 4 * MIB,
+  evaluatedBytes: 256 * KIB,
   packedSortBytes: 12 * MIB,
   // Packing: the rows of an object that are planned together, and their bytes. What is stored waits longer than an insert may take, for so many
   // objects at a time. A tenth of a core packs more than so many packets a second. The least pause between two passes, and the objects of one.

@@ -8,13 +8,14 @@ import { ApiError } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import { BucketReader, DamagedBucketError } from '../../packed/unpack.js';
 import type { ColumnValues } from '../../packed/values.js';
+import { clock } from '../../platform/clock.js';
 import type { DocumentBatch } from '../../platform/mongo/bson/document-batch.js';
 import { readNumber } from '../../platform/mongo/bson/numbers.js';
 import { type BatchOptions, rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import { BSON_TYPES, documentAt, findField, findValue, int32, PACKET_KEY } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { type StoredBucket, type StoredSpan, toBucket, toBucketFind, toSpan, toSpanFind } from './buckets.js';
-import { evaluate } from './evaluate.js';
+import { choose, project, type Question } from './evaluate.js';
 import type { OpenRun, Run } from './merge.js';
 import type { PacketQuery, Range, ReadStart } from './query.js';
 
@@ -40,8 +41,10 @@ export interface BucketReading {
   readonly isDescending: boolean;
   /** The top-level fields that are read; null for all. */
   readonly names: ReadonlySet<string> | null;
-  /** Stages that the database applies to the packets. */
-  readonly stages: readonly Document[];
+  /** What the database selects, and orders, among the packets of each bucket. */
+  readonly question: Question | null;
+  /** How the database shows each packet. */
+  readonly projection: Document | null;
   /** How many bytes of packets may stay in memory. */
   readonly keptBytes: number;
 }
@@ -145,10 +148,11 @@ interface SpanWithBucket {
 
 /** Several buckets are read at once, the more of them the further it goes. */
 async function* bucketsIn(
-  { database, options, query, names }: BucketReading,
+  { database, options, query, names, question }: BucketReading,
   snapshot: Snapshot,
   spans: AsyncGenerator<StoredSpan[]>,
 ): AsyncGenerator<SpanWithBucket> {
+  const needed = names && new Set([...names, ...ALWAYS_READ, ...(question?.fields ?? [])]);
   let atOnce = 1;
   for await (const found of spans) {
     const wanted = found.filter((span) => mayHaveStamps(span, query));
@@ -161,7 +165,7 @@ async function* bucketsIn(
         yield {
           span,
           read: async () => {
-            reading ??= readBuckets(database, some, { names, snapshot, options });
+            reading ??= readBuckets(database, some, { names: needed, snapshot, options });
             const bucket = (await reading).get(span.id.toString('hex'));
             // At one moment, what the index has is there.
             if (bucket === undefined) throw new Error('a bucket of packets is missing behind its index');
@@ -210,27 +214,59 @@ export async function readBuckets(
   return found;
 }
 
-/** The packets of a bucket that the query selects, in its order. */
+/** The packets of a bucket that the query selects, in its order. Others have a turn of the event loop before. */
 async function openBucket(
-  { database, options, isDescending, names, stages }: BucketReading,
+  { database, options, isDescending, names, question, projection }: BucketReading,
   bucket: StoredBucket,
   select: Selector,
 ): Promise<OpenRun> {
-  const all = readWhole(bucket, names);
-  const chosen = select(all);
-  const ordered = isDescending ? chosen.reverse() : chosen;
-  const run = pick(all, ordered);
-  if (stages.length === 0 || run.starts.length === 0) return run;
-  const documents = ordered.map((nth) => documentAt(all.memory, all.starts[nth] as number));
-  return toRun(await evaluate(database, documents, stages, options));
+  await clock.nextTurn();
+  database.stop?.throwIfAborted();
+  const reader = guard(() => new BucketReader(bucket));
+  const asked = question === null ? names : new Set([...ALWAYS_READ, ...question.fields]);
+  const some = readRows(reader, asked);
+  let chosen = select(some);
+  if (isDescending) chosen.reverse();
+  if (question !== null && chosen.length > 0) {
+    const places = await choose(database, documentsAt(some, chosen), question, {
+      options,
+      pieceBytes: LIMITS.evaluatedBytes,
+    });
+    chosen = places.map((place) => chosen[place] as number);
+  }
+  if (chosen.length === 0) return NO_PACKETS;
+  const run = pick(asked === names ? some : readRows(reader, names), chosen);
+  if (projection === null) return run;
+  return toRun(await project(database, documentsAt(run), projection, options));
 }
 
+const NO_PACKETS: OpenRun = { memory: Buffer.alloc(0), starts: [], times: [], stamps: [] };
+/** By these, packets of a bucket are selected before the database is asked. */
+const ALWAYS_READ = ['_id', 'time', '_ts'] as const;
+
+/** The packets of a run; with `places`, these of them. */
+export const documentsAt = ({ memory, starts }: OpenRun, places?: readonly number[]): Buffer[] =>
+  places === undefined
+    ? Array.from(starts, (start) => documentAt(memory, start))
+    : places.map((place) => documentAt(memory, starts[place] as number));
+
 /** All packets of a bucket. Throws a 500 for one that is damaged. */
-export function readWhole(bucket: StoredBucket, names: ReadonlySet<string> | null): OpenRun {
-  try {
-    const reader = new BucketReader(bucket);
+export const readWhole = (bucket: StoredBucket, names: ReadonlySet<string> | null): OpenRun =>
+  readRows(
+    guard(() => new BucketReader(bucket)),
+    names,
+  );
+
+const readRows = (reader: BucketReader, names: ReadonlySet<string> | null): OpenRun =>
+  guard(() => {
     const { memory, starts } = reader.readRows(names);
     return { memory, starts, times: numbersOf(reader, 'time'), stamps: numbersOf(reader, '_ts') };
+  });
+
+/** Reads of a bucket; throws a 500 for one that is damaged. */
+export function guard<T>(read: () => T): T {
+  try {
+    return read();
   } catch (error) {
     throw toApiError(error);
   }

@@ -1,29 +1,31 @@
 /** What is known of packets in rows and buckets without reading all of them: their number, their stamps, and those of a name. */
 import type { Binary } from 'mongodb';
+import { LIMITS } from '../../core/limits.js';
 import { BucketReader } from '../../packed/unpack.js';
 import { clock } from '../../platform/clock.js';
 import { rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import { countMatching } from '../../platform/mongo/bson/raw-cursor.js';
 import { BSON_TYPES, documentAt, findField, PACKET_KEY } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
+import { endWithin } from '../../platform/mongo/driver/deadline.js';
 import { toIdFilters } from './bucket-ids.js';
 import {
   type BucketReading,
   bucketRuns,
+  guard,
   mayHaveStamps,
   NOW,
   readBuckets,
   readWhole,
   type Snapshot,
   snapshotOf,
-  toApiError,
   toSelector,
   toWholeRange,
 } from './bucket-runs.js';
 import { type StoredBucket, type StoredSpan, toBucket } from './buckets.js';
-import { evaluate } from './evaluate.js';
+import { project, type Question } from './evaluate.js';
 import type { OpenRun } from './merge.js';
-import { closeAll, findPacked, type PackedObjects, PLACE_FIELDS } from './packed-reading.js';
+import { closeAll, findPacked, type PackedObjects, PLACE_FIELDS, toQuestion } from './packed-reading.js';
 import { toNamesFind } from './packed-repeats.js';
 import {
   keyOf,
@@ -32,35 +34,50 @@ import {
   type PacketQuery,
   type PacketReading,
   type Range,
-  toConditions,
   toFilter,
   toNamedFind,
   toProjection,
 } from './query.js';
 
-/** Buckets of which the query selects all packets count without being read. */
-export async function countPacked(database: Database, query: PacketQuery): Promise<number> {
+/** Buckets of which the query selects all packets count without being read. Throws 503 where that takes too long. */
+export const countPacked = (database: Database, query: PacketQuery): Promise<number> =>
+  endWithin(database, LIMITS.databaseOperationMs, (reader) => count(reader, query));
+
+async function count(database: Database, query: PacketQuery): Promise<number> {
   const packed = await findPacked({ database, options: {}, query, isDescending: false });
   try {
-    let count = await countMatching(database, PACKETS, toFilter(query), packed.snapshot);
-    if (toConditions(query).length > 0) return count + (await countSelected(database, query, packed));
+    let sum = await countMatching(database, PACKETS, toFilter(query), packed.snapshot);
+    const question = toQuestion(query);
+    if (question !== null) return sum + (await countSelected(database, query, { question, packed }));
     for await (const { span, chosen } of spansOf(database, query, packed))
-      count += (await chosen?.())?.length ?? span.packets;
-    return count;
+      sum += (await chosen?.())?.length ?? span.packets;
+    return sum;
   } finally {
     await closeAll(packed.found);
   }
 }
 
-async function countSelected(database: Database, query: PacketQuery, { found }: PackedObjects): Promise<number> {
-  const stages = [{ $match: { $and: toConditions(query) } }, { $project: { _id: 1 } }];
-  const keptBytes = Number.POSITIVE_INFINITY;
-  const reading: BucketReading = { database, options: {}, query, isDescending: false, names: null, stages, keptBytes };
-  let count = 0;
-  for (const some of found) {
-    for await (const { open } of bucketRuns(reading, some)) count += (await open()).starts.length;
+async function countSelected(
+  database: Database,
+  query: PacketQuery,
+  { question, packed }: { readonly question: Question; readonly packed: PackedObjects },
+): Promise<number> {
+  const names = new Set(PLACE_FIELDS);
+  const reading: BucketReading = {
+    database,
+    options: {},
+    query,
+    isDescending: false,
+    names,
+    question,
+    projection: null,
+    keptBytes: Number.POSITIVE_INFINITY,
+  };
+  let sum = 0;
+  for (const some of packed.found) {
+    for await (const { open } of bucketRuns(reading, some)) sum += (await open()).starts.length;
   }
-  return count;
+  return sum;
 }
 
 /** Stamps in microseconds since the epoch, both included. */
@@ -106,6 +123,7 @@ async function* spansOf(
     for await (const some of spans) {
       for (const span of some.filter((one) => mayHaveStamps(one, query))) {
         const read = async (): Promise<number[]> => {
+          await clock.nextTurn();
           const [bucket] = (await readBuckets(database, [span], { names, snapshot, options: {} })).values();
           if (bucket === undefined) throw new Error('a bucket of packets is missing behind its index');
           const run: OpenRun = readWhole(bucket, names);
@@ -187,14 +205,6 @@ async function readRow(
   const { memory, starts } = readWhole(whole, null);
   const packet = documentAt(memory, starts[row] as number);
   if (fields === null) return packet;
-  const [shown = null] = await evaluate(database, [packet], [{ $project: toProjection(fields) }], {});
+  const [shown = null] = await project(database, [packet], toProjection(fields), {});
   return shown;
-}
-
-function guard<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw toApiError(error);
-  }
 }

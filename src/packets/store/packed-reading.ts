@@ -16,8 +16,9 @@ import {
   toWholeRange,
 } from './bucket-runs.js';
 import { BUCKETS } from './buckets.js';
+import { fieldsOf, type Question, topOf } from './evaluate.js';
 import type { OpenRun, Run } from './merge.js';
-import { type PacketReading, toConditions, toProjection } from './query.js';
+import { type PacketQuery, type PacketReading, toConditions, toProjection } from './query.js';
 
 /** The moment of a read, and the buckets that its query may select packets of. */
 export interface PackedObjects {
@@ -98,20 +99,24 @@ export function toBucketReading(
   { database, reading, options, found }: PackedReading,
   fields: PacketReading['fields'],
 ): BucketReading {
-  const conditions = toConditions(reading);
-  const stages: Document[] = conditions.length === 0 ? [] : [{ $match: { $and: conditions } }];
   const isNested = fields?.some((path) => path.includes('.')) ?? false;
-  if (fields !== null && (isNested || stages.length > 0)) stages.push({ $project: toProjection(fields) });
-  const needed = fields?.map((path) => path.split('.')[0] as string);
   return {
     database,
     options,
     query: reading,
     isDescending: reading.sort?.descending ?? false,
-    names: needed === undefined || conditions.length > 0 ? null : new Set(['_id', ...PLACE_FIELDS, ...needed]),
-    stages,
+    names: fields && new Set(['_id', ...PLACE_FIELDS, ...fields.map(topOf)]),
+    question: toQuestion(reading),
+    projection: fields !== null && isNested ? toProjection(fields) : null,
     keptBytes: Math.floor(LIMITS.packedReadBytes / found.length),
   };
+}
+
+/** What only the database can tell of a query. */
+export function toQuestion(query: PacketQuery): Question | null {
+  const conditions = toConditions(query);
+  if (conditions.length === 0) return null;
+  return { stages: [{ $match: { $and: conditions } }], fields: fieldsOf(conditions) };
 }
 
 /** Batches of rows as runs. */

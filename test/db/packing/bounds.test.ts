@@ -1,0 +1,114 @@
+/** Reads of packed history are bounded as those of rows: in time, however many buckets they need, and in the turns that they take. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
+import { LIMITS } from '../../../src/core/limits.js';
+import type { Page } from '../../../src/core/list.js';
+import { pack } from '../../../src/packed/pack.js';
+import { bucketRuns, findSpans, NOW } from '../../../src/packets/store/bucket-runs.js';
+import { BUCKETS, toBucketDocument } from '../../../src/packets/store/buckets.js';
+import { LATEST_FIRST, type PacketReading } from '../../../src/packets/store/query.js';
+import { countPackets, findFirstPacket, readPackets } from '../../../src/packets/store/reader.js';
+import { rawBatches } from '../../../src/platform/mongo/bson/raw-batches.js';
+import type { Database } from '../../../src/platform/mongo/driver/client.js';
+import { endAllWithin, endWithin } from '../../../src/platform/mongo/driver/deadline.js';
+import { connectDatabase } from '../../../src/platform/mongo/schema/connect.js';
+import { testUri } from '../../support/fixture.js';
+import { readStoredRows, storeHistory } from '../../support/packed.js';
+
+/** More commands than any database answers in `LIMITED_MS`, each of which is answered sooner. */
+const BUCKETS_OF_HISTORY = 2_000;
+const LIMITED_MS = 150;
+let database: Database;
+let objectId: string;
+
+beforeAll(async () => {
+  database = await connectDatabase(testUri());
+  objectId = await storeHistory(database, BUCKETS_OF_HISTORY, (nth) => ({ speed: nth, mode: 'a' }));
+  const rows = await readStoredRows(database, objectId);
+  const buckets = rows.map((row) => toBucketDocument(objectId, pack([row.row]), [row], null));
+  await database.db.collection('packets').deleteMany({ _oid: new ObjectId(objectId) });
+  await database.db.collection(BUCKETS).insertMany(buckets);
+});
+afterAll(async () => {
+  await database.db.dropDatabase();
+  await database.client.close();
+});
+
+const NEVER: Page['filters'] = [{ path: 'speed', values: [{ text: '-1', value: -1 }] }];
+const selecting = (filters: Page['filters']) => ({ filters, search: null, fromMs: null, toMs: null, only: null });
+const reading = (more: Partial<PacketReading>): PacketReading => ({ objectIds: [objectId], fields: null, ...more });
+
+async function readAll(more: Partial<PacketReading>): Promise<number> {
+  let read = 0;
+  for await (const batch of readPackets(database, reading(more))) read += batch.starts().length;
+  return read;
+}
+
+const READS: Record<string, () => Promise<unknown>> = {
+  'a list in another order than that of time': () => readAll({ limit: 10, sort: { path: 'speed', descending: true } }),
+  'a list with a filter': () => readAll({ limit: 10, selection: selecting(NEVER) }),
+  'a count with a filter': () => countPackets(database, { objectIds: [objectId], selection: selecting(NEVER) }),
+  'the first packet with a filter': () =>
+    findFirstPacket(database, reading({ sort: LATEST_FIRST, selection: selecting(NEVER) })),
+};
+
+test.each(Object.keys(READS))('refuses %s that needs too many buckets', async (name) => {
+  const read = READS[name] as () => Promise<unknown>;
+  const usual = { ...LIMITS };
+  Object.assign(LIMITS, { databaseOperationMs: LIMITED_MS, databaseAnswerMs: LIMITED_MS });
+  try {
+    await expect(read()).rejects.toMatchObject({ status: 503, message: expect.stringMatching(/in time/) });
+  } finally {
+    Object.assign(LIMITS, usual);
+  }
+});
+
+test('answers within its time', async () => {
+  const last = reading({ limit: 1, sort: { path: 'speed', descending: true } });
+  expect(await readAll({ ...last, time: { to: 10 ** 14 } })).toBe(1);
+  expect(await countPackets(database, { objectIds: [objectId], selection: selecting(NEVER) })).toBe(0);
+});
+
+test('ends work whose time is over', async () => {
+  const ask = { aggregate: 1, pipeline: [{ $documents: [] }], cursor: {} };
+  const ended = new Promise((resolve) => {
+    const work = async (reader: Database): Promise<never> => {
+      for (;;) for await (const _ of rawBatches(reader, ask)) expect(reader.stop).toBeDefined();
+    };
+    const all = async function* (reader: Database): AsyncGenerator<never> {
+      yield await work(reader).catch((error) => {
+        resolve(error);
+        throw error;
+      });
+    };
+    endAllWithin(database, 20, all)
+      .next()
+      .catch(() => undefined);
+  });
+  await expect(ended).resolves.toMatchObject({ status: 503 });
+  const gone = new AbortController();
+  const waiting = endWithin({ ...database, stop: gone.signal }, 60_000, async (reader) => {
+    gone.abort(new Error('the client has gone'));
+    for await (const _ of rawBatches(reader, ask)) throw new Error('a command has begun');
+  });
+  await expect(waiting).rejects.toThrow('the client has gone');
+});
+
+test('lets others run between buckets that are read together', async () => {
+  const found = await findSpans({ database, options: {}, query: reading({}), isDescending: false }, objectId, NOW);
+  const names = new Set(['_id', 'time', '_ts']);
+  const buckets = { database, options: {}, query: reading({}), isDescending: false, names };
+  const all = { ...buckets, question: null, projection: null, keptBytes: LIMITS.packedReadBytes };
+  let opened = 0;
+  if (found.spans === null) throw new Error('there are no buckets');
+  for await (const run of bucketRuns(all, { snapshot: found.snapshot, spans: found.spans })) {
+    let hasTurned = false;
+    setImmediate(() => {
+      hasTurned = true;
+    });
+    await run.open();
+    expect(hasTurned).toBe(true);
+    if (++opened === 3 * LIMITS.bucketsRead) break;
+  }
+  expect(opened).toBe(3 * LIMITS.bucketsRead);
+});
