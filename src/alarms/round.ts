@@ -321,6 +321,9 @@ function startSilence(state: State, { id, createdMs }: RuleObject, rule: ActiveR
   storeState(state, id, rule, { state: next, ...WITHOUT_EFFECTS });
 }
 
+/** A rule that has changed is one task of each partition: its objects count as tasks, so that one transaction has about as many as of others. */
+const STEPS_OF_CHANGE = LIMITS.commitTenantSteps / LIMITS.commitTasks;
+
 async function changeRule(state: State, ruleId: string): Promise<boolean> {
   const { held, objects } = state;
   const rule = state.registry.find(ruleId);
@@ -337,6 +340,7 @@ async function changeRule(state: State, ruleId: string): Promise<boolean> {
     const isSelected = rule !== undefined && object?.set.has(rule) === true;
     if (isSelected && before.key === rule.key) continue;
     changed++;
+    state.steps += STEPS_OF_CHANGE;
     if (rule === undefined || object === null) end(state, objectId, ruleId, reason ?? 'object removed');
     else if (isSelected) renewState(state, objectId, rule);
     else end(state, objectId, ruleId, 'object not selected');
@@ -356,6 +360,7 @@ async function startSilences(state: State, rule: ActiveRule, changed: number): P
   for (const id of await findSelected(state, rule)) {
     if (partitionOf(id, LIMITS.partitions) !== state.partition || !isUnstarted(state, id, rule)) continue;
     if (started++ >= LIMITS.commitTasks) return false;
+    state.steps += STEPS_OF_CHANGE;
     const object = await state.objects.find(id);
     if (object !== null) startSilence(state, object, rule);
   }
