@@ -73,4 +73,8 @@ export const HISTORY_LIMITS = {
   packingPacketsPerSecond: 4_000,
   packingPauseMs: 60 * SECOND_MS,
   packingObjects: 500_000,
+  // Objects of which something cannot be packed: how many of them fail before a pass ends, how long one is left out at most, and how many are.
+  packingFailedObjects: 100,
+  packingRestMaxMs: 7 * DAY_MS,
+  packingObjectsResting: 100_000,
 } as const;

@@ -10,9 +10,11 @@ import { planPacking } from '../packed/plan.js';
 import { DamagedBucketError } from '../packed/unpack.js';
 import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
+import { isTransientError } from '../platform/mongo/driver/errors.js';
 import { acquireLease } from '../platform/mongo/driver/lease.js';
 import type { PackingMetrics } from '../platform/ops/packing-metrics.js';
 import { findKept } from './latest.js';
+import { RestingObjects } from './resting-objects.js';
 import { findOldObjects, findSpansAround, type OldRow, readOldRows } from './store/old-rows.js';
 import {
   commitStep,
@@ -58,11 +60,12 @@ async function run(options: RunOptions, signal: AbortSignal): Promise<void> {
   const { database, packAfterMs, log } = options;
   // Rows may be packed a little later than they could be.
   const everyMs = Math.min(Math.max(packAfterMs * LATE_SHARE, LIMITS.packingPauseMs), DAY_MS);
+  const resting = new RestingObjects(everyMs * FIRST_REST_PASSES);
   while (!signal.aborted) {
     try {
       const lease = await acquireLease(database, PACKING_LEASE, LIMITS.leaseMs);
       if (lease !== null) {
-        const pass = createPass(options, lease.fence, AbortSignal.any([signal, lease.lost]));
+        const pass = createPass(options, lease.fence, AbortSignal.any([signal, lease.lost]), resting);
         await pass.run().finally(lease.release);
       }
     } catch (error) {
@@ -77,6 +80,8 @@ async function run(options: RunOptions, signal: AbortSignal): Promise<void> {
 /** The name of the lease: whoever holds it is the only one that packs and unpacks. */
 export const PACKING_LEASE = 'packing';
 const LATE_SHARE = 1 / 10;
+/** Half of it at least: a pass or two. */
+const FIRST_REST_PASSES = 4;
 
 /** What is stored of an object and waits for its commit. */
 interface Waiting {
@@ -87,21 +92,35 @@ interface Waiting {
   readonly next: PlaceInOrder | null;
 }
 
-/** One pass over all objects. Exported for tests. */
-export const createPass = (options: RunOptions, fence: Fence, signal: AbortSignal): { run(): Promise<void> } =>
-  new Pass(options, fence, signal);
+/** One pass over all objects but those that rest. Exported for tests. */
+export const createPass = (
+  options: RunOptions,
+  fence: Fence,
+  signal: AbortSignal,
+  resting = new RestingObjects(DAY_MS),
+): { run(): Promise<void> } => new Pass(options, fence, signal, resting);
 
 class Pass {
   readonly #options: RunOptions;
   readonly #fence: Fence;
   readonly #signal: AbortSignal;
+  readonly #resting: RestingObjects;
   readonly #waiting: Waiting[] = [];
   readonly #total = { packets: 0, buckets: 0, rowBytes: 0, bucketBytes: 0 };
+  /** Objects of which something could not be packed. */
+  readonly #left = new Set<string>();
+  readonly #failed = new Set<string>();
+  #fenceError: unknown = null;
 
-  constructor(options: RunOptions, fence: Fence, signal: AbortSignal) {
+  constructor(options: RunOptions, fence: Fence, signal: AbortSignal, resting: RestingObjects) {
     this.#options = options;
-    this.#fence = fence;
     this.#signal = signal;
+    this.#resting = resting;
+    this.#fence = (session) =>
+      fence(session).catch((error) => {
+        this.#fenceError = error;
+        throw error;
+      });
   }
 
   async run(): Promise<void> {
@@ -115,12 +134,50 @@ class Pass {
     for (const objectId of await findOldObjects(database, beganMs - packAfterMs)) {
       while (!signal.aborted && this.#isDue()) await this.#settle();
       if (signal.aborted) break;
+      if (this.#resting.has(objectId)) continue;
       // Its rows are planned again when the pending buckets count.
-      if (!this.#waiting.some((one) => one.objectId === objectId)) await this.#begin(objectId, null);
+      if (!this.#waiting.some((one) => one.objectId === objectId)) {
+        await this.#attempt(objectId, () => this.#begin(objectId, null));
+      }
     }
     while (!signal.aborted && this.#waiting.length > 0) await this.#settle();
     if (this.#total.packets > 0) log.info({ ...this.#total }, 'packed history');
     if (!signal.aborted) metrics.passed(beganMs);
+  }
+
+  /**
+   * Null where the work fails for this object alone: the pass goes on, also with the rest of the object. It is left out afterwards
+   * even if the error ends the pass, so that the next one does not meet the same first.
+   */
+  async #attempt<T>(objectId: string, work: () => Promise<T>): Promise<T | null> {
+    try {
+      return await work();
+    } catch (error) {
+      if (this.#signal.aborted || error === this.#fenceError) throw error;
+      this.#leave(objectId);
+      if (isTransientError(error) || isDiskFull(error)) throw error;
+      this.#noteFailure(objectId, error);
+      return null;
+    }
+  }
+
+  /** Throws where it is not for the objects that they fail. */
+  #noteFailure(objectId: string, error: unknown): void {
+    const { log, metrics } = this.#options;
+    metrics.failed();
+    // The others of this pass are counted.
+    if (this.#failed.size === 0) {
+      log.warn({ err: error, object: objectId }, 'failed to pack the history of an object; leaving it out for now');
+    }
+    this.#failed.add(objectId);
+    if (this.#failed.size > LIMITS.packingFailedObjects) throw error;
+  }
+
+  /** Once in a pass: something of the object was not packed, and would not be in the next pass. */
+  #leave(objectId: string): void {
+    if (this.#left.has(objectId)) return;
+    this.#left.add(objectId);
+    this.#resting.add(objectId);
   }
 
   #isDue(): boolean {
@@ -151,14 +208,20 @@ class Pass {
       );
       const rows = read.rows.filter(({ key }) => !kept.has(key.toString('hex')));
       const { areAll, last } = read;
-      if (last === null || (rows.length === 0 && areAll)) return;
+      if (last === null || (rows.length === 0 && areAll)) return this.#end(objectId);
       const { steps, next } = await this.#store(objectId, { rows, areAll, last });
       if (steps.length > 0) {
         this.#waiting.push({ objectId, steps, storedAtMs: clock.steadyMs(), next: areAll ? null : next });
       }
-      if (steps.length > 0 || areAll) return;
+      if (steps.length > 0) return;
+      if (areAll) return this.#end(objectId);
       after = next;
     }
+  }
+
+  /** The object has no more rows that can be packed now. */
+  #end(objectId: string): void {
+    if (!this.#left.has(objectId)) this.#resting.delete(objectId);
   }
 
   async #store(
@@ -173,8 +236,10 @@ class Pass {
     const plan = planPacking({ rows, areAll, spans, nowMs: now(), packAfterMs });
     for (const { rows, replaced } of plan) {
       const packing = { objectId, rows, replaces: replaced?.id ?? null };
-      const stored = this.#signal.aborted ? null : await this.#storeStep(packing);
-      if (stored !== null) steps.push(stored);
+      if (this.#signal.aborted) break;
+      const stored = await this.#attempt(objectId, () => this.#storeStep(packing));
+      if (stored === null) this.#leave(objectId);
+      else steps.push(stored);
     }
     return { steps, next: plan.at(-1)?.rows.at(-1) ?? last };
   }
@@ -197,24 +262,30 @@ class Pass {
 
   /** Commits what has waited longest, and goes on with its object. */
   async #settle(): Promise<void> {
-    const { database, metrics } = this.#options;
     const signal = this.#signal;
     const { objectId, steps, storedAtMs, next } = this.#waiting.shift() as Waiting;
     const leftMs = storedAtMs + LIMITS.packingSettleMs - clock.steadyMs();
     await clock.wait(Math.max(0, leftMs), { signal }).catch(() => undefined);
     for (const step of steps) {
       if (signal.aborted) return;
-      const packed = await this.#work(
-        (done: PackedStep | null) => done?.packets ?? 0,
-        () => commitStep(database, step, this.#fence),
-      );
-      if (packed === null) continue;
-      metrics.packed(packed);
-      this.#total.packets += packed.packets;
-      this.#total.buckets += packed.buckets;
-      this.#total.rowBytes += packed.rowBytes;
-      this.#total.bucketBytes += packed.bucketBytes;
+      await this.#attempt(objectId, () => this.#commit(step));
     }
-    if (next !== null && !signal.aborted) await this.#begin(objectId, next);
+    if (signal.aborted) return;
+    if (next === null) this.#end(objectId);
+    else await this.#attempt(objectId, () => this.#begin(objectId, next));
+  }
+
+  async #commit(step: PendingStep): Promise<void> {
+    const { database, metrics } = this.#options;
+    const packed = await this.#work(
+      (done: PackedStep | null) => done?.packets ?? 0,
+      () => commitStep(database, step, this.#fence),
+    );
+    if (packed === null) return;
+    metrics.packed(packed);
+    this.#total.packets += packed.packets;
+    this.#total.buckets += packed.buckets;
+    this.#total.rowBytes += packed.rowBytes;
+    this.#total.bucketBytes += packed.bucketBytes;
   }
 }

@@ -12,7 +12,7 @@ import { DamagedBucketError, unpack } from '../../packed/unpack.js';
 import { rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import { PACKET_KEY } from '../../platform/mongo/bson/reader.js';
 import { COMMITTED_READ, type Database } from '../../platform/mongo/driver/client.js';
-import { areDuplicates, mapDriverErrors } from '../../platform/mongo/driver/errors.js';
+import { areDuplicates, isTransientError, mapDriverErrors } from '../../platform/mongo/driver/errors.js';
 import { runRawCommand, sequenceOf } from '../../platform/mongo/driver/raw-command.js';
 import {
   BUCKETS,
@@ -139,8 +139,10 @@ export async function commitStep(database: Database, pending: PendingStep, fence
       bucketBytes,
     };
   } catch (error) {
-    if (!(error instanceof StaleStepError || error instanceof DamagedBucketError)) throw error;
-    await dropStep(database, pending);
+    const isNoLonger = error instanceof StaleStepError || error instanceof DamagedBucketError;
+    // What the database refuses for good does not wait either: its rows are planned again.
+    if (isNoLonger || isRefusal(error)) await dropStep(database, pending);
+    if (!isNoLonger) throw error;
     return null;
   }
 }
@@ -148,6 +150,9 @@ export async function commitStep(database: Database, pending: PendingStep, fence
 const OUT_OF_DISK_SPACE = 14_031;
 export const isDiskFull = (error: unknown): boolean =>
   error instanceof MongoServerError && error.code === OUT_OF_DISK_SPACE;
+
+const isRefusal = (error: unknown): boolean =>
+  error instanceof MongoServerError && !isTransientError(error) && !isDiskFull(error);
 
 /** Thrown where rows and buckets are no longer as they were when a step was planned. */
 class StaleStepError extends Error {}

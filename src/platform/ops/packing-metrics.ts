@@ -11,6 +11,8 @@ export interface PackingMetrics {
   }): void;
   /** A bucket that rows should be added to is damaged. */
   damaged(): void;
+  /** An object could not be packed for a reason of its own. */
+  failed(): void;
   /** A pass over all objects is complete; when it began. */
   passed(beganMs: number): void;
 }
@@ -18,6 +20,7 @@ export interface PackingMetrics {
 export const NO_PACKING_METRICS: PackingMetrics = {
   packed: () => undefined,
   damaged: () => undefined,
+  failed: () => undefined,
   passed: () => undefined,
 };
 
@@ -30,6 +33,7 @@ export function createPackingMetrics(register: Registry): PackingMetrics {
   const rowBytes = count('row_bytes_total', 'Bytes of the packed packets before they were packed');
   const bucketBytes = count('bucket_bytes_total', 'Bytes of the written buckets');
   const damaged = count('damaged_total', 'Buckets that could not be extended because they are damaged');
+  const failed = count('failures_total', 'Attempts to pack an object that failed, after which others were packed');
   const passed = new Gauge({
     name: 'vigil_packing_passed_timestamp_seconds',
     help: 'When the last pass over all objects began that this instance has completed; 0 before the first',
@@ -43,6 +47,7 @@ export function createPackingMetrics(register: Registry): PackingMetrics {
       bucketBytes.inc(step.bucketBytes);
     },
     damaged: () => damaged.inc(),
+    failed: () => failed.inc(),
     passed: (beganMs) => passed.set(beganMs / 1_000),
   };
 }
