@@ -41,28 +41,25 @@ export interface TestBrowser {
 export const effectsRun = (page: Page): Promise<void> =>
   page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))');
 
-/** The browsers of a test file, by their arguments, and how many parts of the file use each. */
-const browsers = new Map<string, { launched?: Promise<Browser>; users: number }>();
+/** The browsers of a test file, by their arguments. */
+const browsers = new Map<string, Promise<Browser>>();
+afterAll(async () => {
+  for (const launched of browsers.values()) await (await launched).close();
+});
 
 /** Every page of a test must be free of errors of the script, of the console and of the policy. Parts of a file share one browser. */
 export function useBrowser(service: Pick<TestService, 'url'>, moreArguments: readonly string[] = []): TestBrowser {
   jest.setTimeout(TEST_MS);
   const key = moreArguments.join(' ');
-  const shared = browsers.get(key) ?? { users: 0 };
-  browsers.set(key, shared);
-  shared.users++;
   const contexts = new Set<BrowserContext>();
   const sessions = new Map<string, Session>();
   let records: PageRecord[] = [];
   let expected: RegExp[] = [];
 
   beforeAll(async () => {
-    shared.launched ??= launchChromium([PLAIN_PAGES, ...moreArguments]);
-    await shared.launched;
+    if (!browsers.has(key)) browsers.set(key, launchChromium([PLAIN_PAGES, ...moreArguments]));
+    await browsers.get(key);
   }, FETCH_MS);
-  afterAll(async () => {
-    if (--shared.users === 0) await (await shared.launched)?.close();
-  });
   afterEach(async () => {
     const errors = records.flatMap((record) => record.errors);
     const unexpected = errors.filter((error) => !expected.some((form) => form.test(error)));
@@ -75,7 +72,7 @@ export function useBrowser(service: Pick<TestService, 'url'>, moreArguments: rea
   });
 
   const open: TestBrowser['open'] = async (path = '/', options = {}) => {
-    const browser = await shared.launched;
+    const browser = await browsers.get(key);
     if (browser === undefined) throw new Error('no browser: pages are opened in tests');
     const context = await browser.newContext({ locale: 'en-GB', ...options });
     contexts.add(context);
