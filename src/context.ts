@@ -10,7 +10,7 @@ import { createIdentity, type Identity } from './accounts/identity.js';
 import { createPasswords, generatePassword, type Passwords } from './accounts/passwords.js';
 import { findKey } from './accounts/seed.js';
 import { type Caches, createCaches } from './caches.js';
-import { noteReceipt, returnFromAnswer, takeForAnswer } from './commands/network-store.js';
+import { noteReceipt } from './commands/network-store.js';
 import { type CommandWaiters, createCommandWaiters } from './commands/waiters.js';
 import type { Config } from './config.js';
 import type { Change } from './core/change.js';
@@ -19,6 +19,7 @@ import { createDigest } from './devices/dedup-id.js';
 import { createGateway, type Gateway } from './devices/gateway.js';
 import type { MqttAddress } from './devices/mqtt/listener.js';
 import { createArrivals } from './devices/presence/arrivals.js';
+import { type AnswerCommands, createAnswerCommands } from './devices/sources/answer-commands.js';
 import { createReceive, type Receive } from './devices/sources/entrance.js';
 import { createRefusedPayloads, type RefusedPayloads } from './devices/sources/refused-payloads.js';
 import { createTargets } from './devices/sources/targets.js';
@@ -108,6 +109,7 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const { gateway } = devices;
   lifecycle.onShutdown(() => devices.refusedPackets.stop());
   lifecycle.onShutdown(() => devices.refusedPayloads.stop());
+  lifecycle.onShutdown(() => devices.answerCommands.stop());
   const onOutcome = ops.metrics.webhookEnded;
   const workers = createWorkers({ ...deps, database, caches, audit, onOutcome, deliveredToMs });
   const settings = createSettings({ database, signal: lifecycle.ending, log: log.child({ module: 'settings' }) });
@@ -200,6 +202,7 @@ interface DeviceServices {
   readonly hashDevicePassword: (password: string) => string;
   readonly gateway: Gateway;
   readonly refusedPayloads: RefusedPayloads;
+  readonly answerCommands: AnswerCommands;
   readonly receiveFromSource: Receive;
 }
 
@@ -256,6 +259,7 @@ async function createDeviceServices(deps: DeviceServiceDeps): Promise<DeviceServ
   });
   const sourceLog = deps.log.child({ module: 'sources' });
   const refusedPayloads = createRefusedPayloads({ database, log: sourceLog, now });
+  const answerCommands = createAnswerCommands({ database, log: sourceLog, now });
   const receiveFromSource = createReceive({
     targets: createTargets({ database, now }),
     models: deps.caches.models,
@@ -267,17 +271,14 @@ async function createDeviceServices(deps: DeviceServiceDeps): Promise<DeviceServ
     reportRefused: createRefusedReporter({ audit, now }),
     noteCommandAddress: deps.noteCommandAddress,
     noteReceipt: (passedOn, receipt) => noteReceipt(database, passedOn, receipt, now()),
-    takeCommands: (to) => takeForAnswer(database, to, LIMITS.sourceCommandsPerAnswer, now()),
-    returnCommands: (ids) =>
-      void returnFromAnswer(database, ids).catch((error) =>
-        sourceLog.warn({ err: error, commands: ids }, 'failed to return commands whose answer did not go out'),
-      ),
+    takeCommands: answerCommands.take,
     noteUse: createUseNotes(database, 'sources', now),
     onRefused: ops.metrics.messageRefused,
     now,
   });
   const hashDevicePassword = devicePasswords.hash;
-  return { stampUs, ingest, refusedPackets, attempts, hashDevicePassword, gateway, refusedPayloads, receiveFromSource };
+  const sources = { refusedPayloads, answerCommands, receiveFromSource };
+  return { stampUs, ingest, refusedPackets, attempts, hashDevicePassword, gateway, ...sources };
 }
 
 function createOwnGeocoder({ config, log }: ContextDeps, ending: AbortSignal): Geocoder | null {

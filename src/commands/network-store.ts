@@ -28,14 +28,21 @@ export async function claimForSource(
   return changeCommand(database, filter, { $set: { _bySource: sourceId } }, WAITING_INDEX);
 }
 
+/** An answer to a device that has commands. */
+export interface CommandAnswer {
+  /** Names the answer, so that its commands are found if it does not go out. */
+  readonly answerId: string;
+  readonly most: number;
+}
+
 /**
- * Takes the commands that wait for an object, in their order, and at most so many: they go out with an answer of this source. Each is `sent`
- * from then on, so that it goes out once.
+ * Takes the commands that wait for an object, in their order: they go out with an answer of this source. Each is `sent` from then on, so
+ * that it goes out once. After a 503 it may have taken some, which `returnFromAnswer` returns.
  */
 export async function takeForAnswer(
   database: Database,
   { objectId, sourceId }: PassedOn,
-  most: number,
+  { answerId, most }: CommandAnswer,
   nowMs: number,
 ): Promise<StoredCommand[]> {
   const filter = {
@@ -44,7 +51,8 @@ export async function takeForAnswer(
     _bySource: { $exists: false },
     expires: { $gt: nowMs },
   };
-  const update = { $set: { status: 'sent', 'times.sent': nowMs, network: 'sent', _bySource: sourceId } };
+  const passedOn = { network: 'sent', _bySource: sourceId, _holder: answerId };
+  const update = { $set: { status: 'sent', 'times.sent': nowMs, ...passedOn } };
   const taken: StoredCommand[] = [];
   while (taken.length < most) {
     const command = await changeCommand(database, filter, update, WAITING_INDEX);
@@ -54,10 +62,10 @@ export async function takeForAnswer(
   return taken;
 }
 
-/** The answer did not go out: its commands wait again, unless they ended meanwhile. */
-export async function returnFromAnswer(database: Database, ids: readonly string[]): Promise<void> {
-  const filter = { _id: { $in: ids.map((id) => new ObjectId(id)) }, status: 'sent' };
-  const update = { $set: { status: 'queued' }, $unset: { _bySource: '', network: '' } };
+/** These answers did not go out: their commands wait again, as if they had never been sent, unless they ended meanwhile. */
+export async function returnFromAnswer(database: Database, answerIds: readonly string[]): Promise<void> {
+  const filter = { _holder: { $in: [...answerIds] }, status: 'sent' };
+  const update = { $set: { status: 'queued' }, $unset: { 'times.sent': '', network: '', _bySource: '', _holder: '' } };
   await mapDriverErrors(() => collectionOf(database, COMMANDS).updateMany(filter, update));
 }
 

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
-import { ObjectId } from 'mongodb';
+import { type ClientSession, ObjectId } from 'mongodb';
 import { returnFromAnswer, takeForAnswer } from '../../src/commands/network-store.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { connectDatabase } from '../../src/platform/mongo/schema/connect.js';
@@ -92,13 +92,15 @@ test('lets commands wait again whose answer did not go out, unless they ended', 
   const object = await createObject();
   const [first, ended] = [await command(object, 'a'), await command(object, 'b')] as const;
   const database = await connectDatabase(testUri(service.client.db().databaseName));
-  const taken = await takeForAnswer(database, { objectId: object._id, sourceId: source._id }, 20, Date.now());
+  const to = { objectId: object._id, sourceId: source._id };
+  const taken = await takeForAnswer(database, to, { answerId: 'one', most: 20 }, Date.now());
   expect(taken.map(({ _id }) => _id)).toEqual([first, ended]);
   const outcome = await service.admin('POST', `objects/${object._id}/commands/${ended}/result`, { status: 'done' });
   expect(outcome.status).toBe(200);
-  await returnFromAnswer(database, [first, ended]);
+  await returnFromAnswer(database, ['one']);
   await database.client.close();
-  expect(await read(first)).toMatchObject({ status: 'queued' });
+  const { status, times, network } = await read(first);
+  expect({ status, times, network }).toEqual({ status: 'queued', times: { queued: expect.any(Number) } });
   expect((await read(ended)).status).not.toBe('queued');
   expect((await send(source, locationOf(object))).body).toEqual([{ _type: 'cmd', action: 'a' }]);
 });
@@ -117,19 +119,66 @@ test('lets a command wait again whose phone has gone before the answer', async (
   session.startTransaction();
   const commands = service.client.db().collection('commands');
   await commands.updateOne({ _id: new ObjectId(id) }, { $set: { held: true } }, { session });
+  const changes = commands.watch([{ $match: { 'documentKey._id': new ObjectId(id) } }], {
+    fullDocument: 'updateLookup',
+  });
+  const statuses: unknown[] = [];
+  changes.on('change', (change) => {
+    if ('updateDescription' in change) statuses.push(change.updateDescription.updatedFields?.status);
+  });
+  await once(changes, 'resumeTokenChanged');
   socket.write(`${head}\r\n\r\n${text}`);
   const isStored = async () => (await service.admin('GET', `objects/${object.id}/packets?meta=true`)).body.count === 1;
   await until(isStored, 'the location');
   socket.resetAndDestroy();
   await session.abortTransaction();
   await session.endSession();
-  const waitsAgain = async () => {
-    const { status, times } = await read(id);
-    return status === 'queued' && times.sent !== undefined;
-  };
-  await until(waitsAgain, 'the command to wait again');
+  await until(() => statuses.length === 2, 'the command to wait again');
+  await changes.close();
+  expect(statuses).toEqual(['sent', 'queued']);
+  const { status, times } = await read(id);
+  expect({ status, times }).toEqual({ status: 'queued', times: { queued: expect.any(Number) } });
   expect((await send(source, locationOf(object))).body).toEqual([{ _type: 'cmd', action: 'reportLocation' }]);
 });
+
+test('returns what it has taken if the database fails before it has all, also if it fails again', async () => {
+  const source = await createSource({ kind: 'owntracks', map: { commands: true } });
+  const object = await createObject();
+  const ids = [await command(object, 'a'), await command(object, 'b')] as const;
+  const heldSecond = await hold(ids[1]);
+  const answer = send(source, locationOf(object));
+  await until(async () => (await read(ids[0])).status === 'sent', 'the first command to be taken');
+  const heldFirst = await hold(ids[0]);
+  await interrupt({ 'command.findAndModify': 'commands' });
+  expectRefusal(await answer, 503);
+  await interrupt({ op: 'update' });
+  for (const session of [heldFirst, heldSecond]) {
+    await session.abortTransaction();
+    await session.endSession();
+  }
+  await until(async () => (await read(ids[0])).status === 'queued', 'the first command to wait again');
+  expect((await read(ids[0])).times).toEqual({ queued: expect.any(Number) });
+  expect((await send(source, locationOf(object))).body).toMatchObject([{ action: 'a' }, { action: 'b' }]);
+});
+
+/** Nobody else changes a command until this transaction ends. */
+async function hold(id: string): Promise<ClientSession> {
+  const session = service.client.startSession();
+  session.startTransaction();
+  const commands = service.client.db().collection('commands');
+  await commands.updateOne({ _id: new ObjectId(id) }, { $set: { held: true } }, { session });
+  return session;
+}
+
+/** Ends an operation of the service on commands that waits, which then fails. */
+async function interrupt(operation: object): Promise<void> {
+  const { databaseName } = service.client.db();
+  const $match = { ns: `${databaseName}.commands`, ...operation };
+  const admin = service.client.db('admin');
+  const running = () => admin.aggregate([{ $currentOp: {} }, { $match }]).toArray();
+  await until(async () => (await running()).length > 0, `an operation that waits: ${JSON.stringify(operation)}`);
+  for (const { opid } of await running()) await admin.command({ killOp: 1, op: opid });
+}
 
 test('is set, and its key renewed, only by those who may read and send commands of every object', async () => {
   const credentials = ['* /sources/*', 'GET /*', 'POST /objects/*/packets'];

@@ -1,6 +1,5 @@
 /** The entrance of sources: stores what a request contains, each sample at the object of its device, and says what could not be. */
 import { stringify } from 'node:querystring';
-import type { StoredCommand } from '../../commands/command-store.js';
 import type { PassedOn, Receipt } from '../../commands/network-store.js';
 import { ApiError, badRequest, notFound, toApiError } from '../../core/errors.js';
 import type { Json, JsonObject } from '../../core/json.js';
@@ -26,6 +25,7 @@ import { parseInPieces, withoutByteOrderMark } from '../../platform/http/large-b
 import { inBatches } from '../../platform/mongo/driver/bulk-queue.js';
 import { mapInSlices } from '../../platform/slices.js';
 import { type Digest, packetIdOf } from '../dedup-id.js';
+import type { AnswerCommands } from './answer-commands.js';
 import {
   type Answer,
   type DeviceReceipt,
@@ -57,10 +57,8 @@ export interface EntranceDeps {
   readonly noteCommandAddress: (source: SourceRecord, objectId: string, address: string) => void;
   /** Stores what a system says of a command that it has taken. */
   readonly noteReceipt: (passedOn: PassedOn, receipt: Receipt) => Promise<void>;
-  /** Takes the commands that go out with the answer to a device. */
-  readonly takeCommands: (to: PassedOn) => Promise<StoredCommand[]>;
-  /** Returns commands whose answer did not go out. */
-  readonly returnCommands: (ids: readonly string[]) => void;
+  /** Takes the commands that go out with the answer to devices. */
+  readonly takeCommands: AnswerCommands['take'];
   /** Called when packets of a source were stored. */
   readonly noteUse: (sourceId: string) => void;
   /** Counts each sample that is not stored. */
@@ -104,25 +102,14 @@ export const createReceive =
     if (source.commandUrl !== null) noteAddresses(deps, source, found);
     const error = count === 0 ? explainAll(refused, { isSingle: items.length === 1, resends }) : null;
     if (error !== null) throw error;
-    const commands = source.map.givesCommands ? await takeCommands(deps, source, found) : [];
-    if (commands.length === 0) return { count, refused: toRefusals(refused), answer, returnCommands: null };
-    return {
-      count,
-      refused: toRefusals(refused),
-      answer: toOwnTracksAnswer(commands),
-      returnCommands: () => deps.returnCommands(commands.map(({ _id }) => _id)),
-    };
+    const outcome = { count, refused: toRefusals(refused), answer, returnCommands: null };
+    if (!source.map.givesCommands) return outcome;
+    // Of the devices that the request comes from: OwnTracks sends what is of one device.
+    const to = found.map(({ target: { objectId } }) => ({ objectId, sourceId: source._id }));
+    const { commands, returnAll } = await deps.takeCommands(to);
+    if (commands.length === 0) return outcome;
+    return { ...outcome, answer: toOwnTracksAnswer(commands), returnCommands: returnAll };
   };
-
-/** Of the devices that the request comes from: OwnTracks sends what is of one device. */
-async function takeCommands(
-  deps: EntranceDeps,
-  { _id: sourceId }: SourceRecord,
-  found: readonly Found[],
-): Promise<StoredCommand[]> {
-  const taken = await Promise.all(found.map(({ target: { objectId } }) => deps.takeCommands({ objectId, sourceId })));
-  return taken.flat();
-}
 
 async function takeReceipt(deps: EntranceDeps, source: SourceRecord, receipt: DeviceReceipt): Promise<void> {
   const target = await deps.targets.find(source, receipt.devices);
