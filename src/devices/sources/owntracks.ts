@@ -81,14 +81,32 @@ function toPosition(body: JsonObject): JsonObject {
   return { ...without(body, TAKEN), ...present(fields) };
 }
 
+/** The levels that the apps add to the topic of a device. */
+const ADDED: ReadonlySet<string> = new Set(
+  ['cmd', 'event', 'info', 'step', 'beacon', 'dump', 'status', 'request'].concat('waypoint', 'waypoints'),
+);
+
+/** The names of user and device in a topic. Its root is `owntracks`, or any other of the user's, of several levels or none. */
+function namesIn(topic: string): { readonly user: string | undefined; readonly device: string | undefined } {
+  const levels = topic.split('/');
+  const rootEnd = levels.indexOf('owntracks') + 1;
+  if (rootEnd > 0) {
+    const [user, device] = levels.slice(rootEnd);
+    return { user, device };
+  }
+  const isAdded = levels.length > 2 && ADDED.has(levels.at(-1) as string);
+  const [device, user] = (isAdded ? levels.slice(0, -1) : levels).toReversed();
+  return { user, device };
+}
+
 /** `owntracks/jane/phone` names the device: by both names, by its own, by its tracker id, by its user. */
 export function devicesOf(topic: Json | undefined, headers: SourceRequest['headers'], tid: Json | undefined): string[] {
-  const [, ofTopic, deviceOfTopic] = typeof topic === 'string' ? topic.split('/') : [];
+  const named = typeof topic === 'string' ? namesIn(topic) : { user: undefined, device: undefined };
   const text = (value: string | string[] | undefined): string | undefined =>
     typeof value === 'string' ? value : undefined;
-  const user = text(headers['x-limit-u']) ?? ofTopic;
-  const device = text(headers['x-limit-d']) ?? deviceOfTopic;
-  const both = user !== undefined && device !== undefined ? `${user}-${device}` : undefined;
+  const user = text(headers['x-limit-u']) ?? named.user;
+  const device = text(headers['x-limit-d']) ?? named.device;
+  const both = user && device ? `${user}-${device}` : undefined;
   return identifiers(both, device, tid, user);
 }
 

@@ -117,6 +117,33 @@ describe('owntracks', () => {
     vel: 54,
   };
 
+  // The root is any of the user's choice, also of several levels or none (https://owntracks.org/booklet/guide/topics/).
+  test.each([
+    'owntracks/jane/phone',
+    'owntracks/jane/phone/event',
+    'owntracks/jane/phone/of-an-app-to-come',
+    'jane/phone',
+    'peters/locations/jane/phone',
+    'peters/locations/jane/phone/waypoint',
+    'home/owntracks/jane/phone',
+    'home/owntracks/jane/phone/waypoints',
+    '/jane/phone',
+  ])('names the device by the last levels of its topic, whatever its root: %s', (topic) => {
+    const devices = ['jane-phone', 'phone', 'JJ', 'jane'];
+    expect(one('owntracks', { body: { ...LOCATION, tid: 'JJ', topic } })).toMatchObject({ devices });
+  });
+
+  test.each([
+    ['owntracks/jane', ['JJ', 'jane']],
+    ['owntracks/jane/', ['JJ', 'jane']],
+    ['owntracks/jane/event', ['jane-event', 'event', 'JJ', 'jane']],
+    ['phone', ['phone', 'JJ']],
+    ['', ['JJ']],
+    ['/', ['JJ']],
+  ])('names the device by what is there of its topic: %j', (topic, devices) =>
+    expect(one('owntracks', { body: { ...LOCATION, tid: 'JJ', topic } })).toMatchObject({ devices }),
+  );
+
   test('takes a location, with its speed in km/h already', () => {
     expect(one('owntracks', { body: LOCATION })).toEqual({
       devices: ['jane-phone', 'phone', 'JJ', 'jane'],
