@@ -364,7 +364,9 @@ describe('a batch', () => {
 
 describe('bodies', () => {
   test.each([
-    ['{"a":', 400, 'the body is not valid JSON'],
+    ['{"a":', 400, 'the body is not valid JSON: it ends too early'],
+    ['{"id":"x", "lat": }', 400, 'the body is not valid JSON: there is something unexpected at character 18'],
+    ['{"id":"x", "lat": NaN}', 400, 'the body is not valid JSON: there is something unexpected at character 18'],
     ['{"id":"x",}', 400, 'the body is not valid JSON: there is something unexpected at character 10'],
     ['', 400, 'the body is empty: expected JSON'],
     ['['.repeat(50) + ']'.repeat(50), 400, 'expected a JSON object'],

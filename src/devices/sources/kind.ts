@@ -5,6 +5,7 @@ import type { Receipt } from '../../commands/network-store.js';
 import { ApiError, badRequest } from '../../core/errors.js';
 import { parseExactJson } from '../../core/exact-json.js';
 import { isObject, type Json, type JsonObject } from '../../core/json.js';
+import { findJsonFault } from '../../core/json-fault.js';
 import { JsonScan } from '../../core/json-scan.js';
 import { LIMITS } from '../../core/limits.js';
 import { type SourceMap, scale } from '../../core/source.js';
@@ -96,16 +97,10 @@ export function parseBody({ body, parsed }: Pick<SourceRequest, 'body' | 'parsed
   }
 }
 
-export const invalidJson = (text: string): ApiError => badRequest(`the body is not valid JSON${placeOfFault(text)}`);
-
-function placeOfFault(text: string): string {
-  try {
-    JSON.parse(text);
-    return '';
-  } catch (error) {
-    const at = / at position (\d+)/.exec((error as Error).message)?.[1];
-    return at === undefined ? '' : `: there is something unexpected at character ${at}`;
-  }
+export function invalidJson(text: string): ApiError {
+  const fault = findJsonFault(text);
+  const place = fault === text.length ? ': it ends too early' : `: there is something unexpected at character ${fault}`;
+  return badRequest(`the body is not valid JSON${fault === null ? '' : place}`);
 }
 
 /** A list of the items of a body that is one or a list of them. Throws a 400 for too many. */

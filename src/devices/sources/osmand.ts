@@ -129,7 +129,8 @@ const isLocation = (body: unknown): body is JsonObject =>
 function read(request: SourceRequest): Readout {
   const type = String(request.headers['content-type'] ?? '');
   const text = request.body.toString('latin1', 0, 1).trim();
-  if (/json/i.test(type) || text === '{' || text === '[') {
+  // Without a body, the measurements are in the query, whatever the type says.
+  if ((/json/i.test(type) && request.body.length > 0) || text === '{' || text === '[') {
     const body = parseBody(request);
     if (!isLocation(body))
       throw badRequest('the body: expected {location: {coords, …}, device_id}, as Traccar Client sends it');

@@ -41,6 +41,11 @@ describe('osmand', () => {
     });
   });
 
+  test('takes a query without a body, whatever content type is set', () => {
+    const headers = { 'content-type': 'application/json' };
+    expect(one('osmand', { query: query(`id=123456&${SAMPLE}`), headers })).toEqual({ devices: ['123456'], packet });
+  });
+
   test('takes a form, and keeps what else there is', () => {
     const body =
       'id=123456&lat=52.5&lon=13.4&speed=0&hdop=1.2&driverUniqueId=d-1&valid=false&cell=310,410,26511,232511';
