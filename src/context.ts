@@ -107,9 +107,8 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const watched = { database, caches, identity, audit, isLive };
   const devices = await createDeviceServices({ ...deps, ...watched, noteCommandAddress: downlinks.note });
   const { gateway } = devices;
-  lifecycle.onShutdown(() => devices.refusedPackets.stop());
-  lifecycle.onShutdown(() => devices.refusedPayloads.stop());
-  lifecycle.onShutdown(() => devices.answerCommands.stop());
+  const { refusedPackets, refusedPayloads, answerCommands } = devices;
+  for (const one of [refusedPackets, refusedPayloads, answerCommands]) lifecycle.onShutdown(() => one.stop());
   const onOutcome = ops.metrics.webhookEnded;
   const workers = createWorkers({ ...deps, database, caches, audit, onOutcome, deliveredToMs });
   const settings = createSettings({ database, signal: lifecycle.ending, log: log.child({ module: 'settings' }) });

@@ -1,5 +1,5 @@
 /** Commands that go out with the answers to devices: each answer has its own, which wait again if it does not go out. */
-import { randomUUID } from 'node:crypto';
+import { ObjectId } from 'mongodb';
 import type { StoredCommand } from '../../commands/command-store.js';
 import { type PassedOn, returnFromAnswer, takeForAnswer } from '../../commands/network-store.js';
 import { LIMITS } from '../../core/limits.js';
@@ -36,7 +36,7 @@ export function createAnswerCommands({ database, log, now }: AnswerCommandDeps):
   });
   return {
     async take(to) {
-      const answerId = randomUUID();
+      const answerId = new ObjectId().toHexString();
       const returnAll = (): void => returns.add(answerId);
       const options = { answerId, most: LIMITS.sourceCommandsPerAnswer };
       const commands: StoredCommand[] = [];
