@@ -85,7 +85,7 @@ export function createIngest(database: Database, stampUs: () => number, packAfte
       }
       const next = async () => {
         const all = await converted;
-        const packed = all.named.length === 0 ? NONE : await repeats.find(objectId, all.named);
+        const packed = all.named.length === 0 ? NONE : await repeats.find(source, all.named);
         return { stored: enqueue(all, packed) };
       };
       return await (await order.after(objectId, next)).stored;

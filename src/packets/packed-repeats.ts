@@ -7,12 +7,16 @@ import { BSON } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import { SECOND_MS } from '../core/units.js';
 import { clock } from '../platform/clock.js';
+import { createFairQueue, type FairQueue } from '../platform/fair-queue.js';
+import type { BatchOptions } from '../platform/mongo/bson/raw-batches.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import { toDatabaseError, withTimeout } from '../platform/mongo/driver/errors.js';
+import { endWithin } from '../platform/mongo/driver/deadline.js';
+import { toDatabaseError } from '../platform/mongo/driver/errors.js';
 import { toEntity } from '../platform/mongo/schema/mapping.js';
 import type { Message, Packet } from './packet.js';
+import type { Source } from './source.js';
 import { NEAR_MS } from './store/bucket-ids.js';
-import { findPackedPackets, hasBuckets } from './store/packed-repeats.js';
+import { findInBuckets, hasBuckets } from './store/packed-repeats.js';
 import { PACKET_LAYOUT } from './store/query.js';
 
 /**
@@ -26,11 +30,14 @@ export function mayBePacked({ id, isChosen }: Message, nowMs: number, packedAgeM
   return startMs <= nowMs - packedAgeMs + NEAR_MS + LIMITS.packetAheadMs;
 }
 
+/** Whose packets they are. */
+type Sender = Pick<Source, 'objectId' | 'groupId'>;
+
 export interface PackedRepeats {
   /** Whether it is known that nothing is packed. */
   areNone(): boolean;
   /** Maps those of these packets that are packed to the stored ones. Throws 503. */
-  find(objectId: string, packets: readonly Packet[]): Promise<ReadonlyMap<Packet, Packet>>;
+  find(source: Sender, packets: readonly Packet[]): Promise<ReadonlyMap<Packet, Packet>>;
 }
 
 const NONE: ReadonlyMap<Packet, Packet> = new Map();
@@ -39,16 +46,22 @@ export function createPackedRepeats(database: Database): PackedRepeats {
   // When it was known last that there are no buckets; ms of the monotonic clock.
   let noneAtMs = Number.NEGATIVE_INFINITY;
   const areNone = (): boolean => clock.steadyMs() - noneAtMs < LIMITS.bucketsKnownMs;
-  const areAny = async (): Promise<boolean> => {
+  const areAny = async (reader: Database): Promise<boolean> => {
     const askedMs = clock.steadyMs();
-    if (await hasBuckets(database)) return true;
+    if (await hasBuckets(reader)) return true;
     noneAtMs = askedMs;
     return false;
   };
-  const find = async (objectId: string, packets: readonly Packet[]): Promise<ReadonlyMap<Packet, Packet>> => {
-    if (areNone() || !(await areAny())) return NONE;
-    const ids = [...new Set(packets.map(({ _id }) => _id))];
-    const found = await findPackedPackets(database, objectId, ids);
+  const find = async (
+    reader: Database,
+    source: Sender,
+    packets: readonly Packet[],
+  ): Promise<ReadonlyMap<Packet, Packet>> => {
+    if (areNone() || !(await areAny(reader))) return NONE;
+    const ids = [...new Set(packets.map(({ _id }) => _id))].map((id) => Buffer.from(id, 'hex'));
+    const { objectId } = source;
+    const search = { objectId, ids, withPending: true, toOptions: () => inTurns(reader, source), onDamaged: passOver };
+    const found = await findInBuckets(reader, search);
     if (found.size === 0) return NONE;
     const stored = new Map(
       [...found].map(([id, bson]) => [id, toEntity(PACKET_LAYOUT, BSON.deserialize(bson)) as unknown as Packet]),
@@ -57,14 +70,36 @@ export function createPackedRepeats(database: Database): PackedRepeats {
       packets.flatMap((packet) => (stored.has(packet._id) ? [[packet, stored.get(packet._id) as Packet]] : [])),
     );
   };
+  const deep = createDeepQueue();
+  /** The first buckets are read at once: there are no others, unless a device chose its `_id`s so that many buckets may have them. */
+  const inTurns = (reader: Database, { objectId, groupId }: Sender): BatchOptions => {
+    const caller = { userId: objectId, tenantId: groupId };
+    let reads = 0;
+    return {
+      schedule: (read) => (reads++ === 0 ? read(reader) : deep.run(caller, () => read(reader), reader.stop ?? null)),
+    };
+  };
   return {
     areNone,
-    async find(objectId, packets) {
+    async find(source, packets) {
       try {
-        return await withTimeout(() => find(objectId, packets), LIMITS.databaseAnswerMs);
+        return await endWithin(database, LIMITS.databaseAnswerMs, (reader) => find(reader, source, packets));
       } catch (error) {
         throw toDatabaseError(error);
       }
     },
   };
 }
+
+const createDeepQueue = (): FairQueue =>
+  createFairQueue('packed packets', {
+    atOnce: LIMITS.packedRepeatsAtOnce,
+    perCaller: 1,
+    perTenant: 1,
+    waiting: LIMITS.packedRepeatsWaiting,
+    waitingPerCaller: 1,
+    waitMs: LIMITS.databaseAnswerMs,
+  });
+
+/** Of a damaged bucket it cannot be told: to store a packet twice is better than to refuse it for ever. */
+const passOver = (): void => undefined;

@@ -264,7 +264,7 @@ const readRows = (reader: BucketReader, names: ReadonlySet<string> | null): Open
   });
 
 /** Reads of a bucket; throws a 500 for one that is damaged. */
-export function guard<T>(read: () => T): T {
+function guard<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {

@@ -1,32 +1,30 @@
 /** What is known of packets in rows and buckets without reading all of them: their number, their stamps, and those of a name. */
 import type { Binary } from 'mongodb';
 import { LIMITS } from '../../core/limits.js';
-import { BucketReader } from '../../packed/unpack.js';
+import type { DamagedBucketError } from '../../packed/unpack.js';
 import { clock } from '../../platform/clock.js';
 import { rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import { countMatching } from '../../platform/mongo/bson/raw-cursor.js';
-import { BSON_TYPES, documentAt, findField, PACKET_KEY } from '../../platform/mongo/bson/reader.js';
+import { BSON_TYPES, findField, PACKET_KEY } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { endWithin } from '../../platform/mongo/driver/deadline.js';
-import { toIdFilters } from './bucket-ids.js';
 import {
   type BucketReading,
   bucketRuns,
-  guard,
   mayHaveStamps,
   NOW,
   readBuckets,
   readWhole,
-  type Snapshot,
   snapshotOf,
+  toApiError,
   toSelector,
   toWholeRange,
 } from './bucket-runs.js';
-import { type StoredBucket, type StoredSpan, toBucket } from './buckets.js';
+import type { StoredSpan } from './buckets.js';
 import { project, type Question } from './evaluate.js';
 import type { OpenRun } from './merge.js';
 import { closeAll, findPacked, type PackedObjects, PLACE_FIELDS, toQuestion } from './packed-reading.js';
-import { toNamesFind } from './packed-repeats.js';
+import { findInBuckets } from './packed-repeats.js';
 import {
   keyOf,
   PACKETS,
@@ -147,25 +145,40 @@ const contains = ({ from, above, to, below }: Range, number: number): boolean =>
   !((from != null && number < from) || (above != null && number <= above)) &&
   !((to != null && number > to) || (below != null && number >= below));
 
-/** Packets of these names, in rows or buckets, at one moment. */
-export async function findNamedPacked(
+/** Packets of these names, in rows or buckets, at one moment. Throws 503 where that takes too long. */
+export const findNamedPacked = (
+  database: Database,
+  names: readonly PacketName[],
+  fields: PacketReading['fields'],
+): Promise<Buffer[]> => endWithin(database, LIMITS.databaseAnswerMs, (reader) => findNamed(reader, names, fields));
+
+async function findNamed(
   database: Database,
   names: readonly PacketName[],
   fields: PacketReading['fields'],
 ): Promise<Buffer[]> {
-  const found: Buffer[] = [];
+  const rows: Buffer[] = [];
   let snapshot = NOW;
   for await (const batch of rawBatches(database, { ...toNamedFind(names, fields), ...NOW })) {
     if (snapshot === NOW) snapshot = snapshotOf(batch);
-    found.push(...batch.documents);
+    rows.push(...batch.documents);
   }
-  const stored = new Set(found.map(keyTextOf));
-  for (const name of names) {
-    if (stored.has(keyTextOfName(name))) continue;
-    const packet = await findInBuckets(database, name, { fields, snapshot });
-    if (packet !== null) found.push(packet);
+  const stored = new Set(rows.map(keyTextOf));
+  const missing = names.filter((name) => !stored.has(keyTextOfName(name)));
+  const packed: Buffer[] = [];
+  for (const objectId of new Set(missing.map((name) => name.objectId))) {
+    const some = missing.filter((name) => name.objectId === objectId);
+    const ids = some.map(({ packetId }) => Buffer.from(packetId, 'hex'));
+    // At this moment, the packets of pending buckets are rows.
+    const search = { objectId, ids, withPending: false, snapshot, onDamaged: throwAsApiError };
+    packed.push(...(await findInBuckets(database, search)).values());
   }
-  return found;
+  if (fields === null || packed.length === 0) return [...rows, ...packed];
+  return [...rows, ...(await project(database, packed, toProjection(fields), {}))];
+}
+
+function throwAsApiError(error: DamagedBucketError): never {
+  throw toApiError(error);
 }
 
 const keyTextOfName = (name: PacketName): string => (keyOf(name) as unknown as Binary).toString('hex');
@@ -173,38 +186,4 @@ const keyTextOfName = (name: PacketName): string => (keyOf(name) as unknown as B
 function keyTextOf(document: Buffer): string {
   const key = findField(document, '_id', BSON_TYPES.BINARY);
   return key === null ? '' : key.toString('hex', key.length - PACKET_KEY.BYTES);
-}
-
-async function findInBuckets(
-  database: Database,
-  { objectId, packetId }: PacketName,
-  { fields, snapshot }: { readonly fields: PacketReading['fields']; readonly snapshot: Snapshot },
-): Promise<Buffer | null> {
-  const id = Buffer.from(packetId, 'hex');
-  for (const filter of toIdFilters(objectId, [id])) {
-    // At this moment, the packets of other buckets are rows.
-    const command = { ...toNamesFind({ ...filter, isPending: false }), ...snapshot };
-    for await (const { documents } of rawBatches(database, command)) {
-      for (const bucket of documents.map(toBucket)) {
-        const row = guard(() => new BucketReader(bucket).findPacket(id));
-        if (row !== -1) return readRow(database, { objectId, bucket, row }, { fields, snapshot });
-      }
-    }
-  }
-  return null;
-}
-
-async function readRow(
-  database: Database,
-  { objectId, bucket, row }: { readonly objectId: string; readonly bucket: StoredBucket; readonly row: number },
-  { fields, snapshot }: { readonly fields: PacketReading['fields']; readonly snapshot: Snapshot },
-): Promise<Buffer | null> {
-  const span = { id: bucket.id, objectId };
-  const [whole] = (await readBuckets(database, [span], { names: null, snapshot, options: {} })).values();
-  if (whole === undefined) return null;
-  const { memory, starts } = readWhole(whole, null);
-  const packet = documentAt(memory, starts[row] as number);
-  if (fields === null) return packet;
-  const [shown = null] = await project(database, [packet], toProjection(fields), {});
-  return shown;
 }

@@ -1,10 +1,13 @@
-/** Finds packets in buckets by their names: packets that are sent again after they were packed. */
+/** Finds packets in buckets by their names: one that is asked for, and packets that are sent again after they were packed. */
 import type { Document } from 'mongodb';
-import { BucketReader, DamagedBucketError, unpack } from '../../packed/unpack.js';
-import { rawBatches } from '../../platform/mongo/bson/raw-batches.js';
+import { BucketReader, DamagedBucketError } from '../../packed/unpack.js';
+import { clock } from '../../platform/clock.js';
+import { type BatchOptions, rawBatches } from '../../platform/mongo/bson/raw-batches.js';
+import { documentAt } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { toIdFilters } from './bucket-ids.js';
-import { BUCKETS, type StoredBucket, toBucket, toBucketFind } from './buckets.js';
+import { NOW, readBuckets, type Snapshot, snapshotOf } from './bucket-runs.js';
+import { BUCKETS, type StoredBucket, toBucket } from './buckets.js';
 
 /** Buckets in memory at a time: of all but the last, only the columns of names. */
 const BATCH_BUCKETS = 16;
@@ -26,91 +29,78 @@ export const toNamesFind = (filter: Document): Document => ({
   batchSize: BATCH_BUCKETS,
 });
 
-/** How often a search begins anew, because a bucket was replaced by another one. */
-const ATTEMPTS = 5;
-
 /** Whether there are buckets at all. */
 export async function hasBuckets({ db }: Database): Promise<boolean> {
   return (await db.collection(BUCKETS).findOne({}, { projection: { _id: 1 }, hint: { _id: 1 } })) !== null;
 }
 
-/**
- * The stored packets of these names, by their own `_id`s. A packet that a damaged bucket may have is not found, so that devices can go
- * on: to store it twice is better than to refuse it for ever.
- */
-export async function findPackedPackets(
-  database: Database,
-  objectId: string,
-  packetIds: readonly string[],
-): Promise<Map<string, Buffer>> {
-  const found = new Map<string, Buffer>();
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-    const missing = packetIds.filter((id) => !found.has(id)).map((id) => Buffer.from(id, 'hex'));
-    if (await search(database, objectId, { ids: missing, found })) return found;
-  }
-  throw new Error('the buckets of an object were replaced all the time');
+export interface NamesSearch {
+  readonly objectId: string;
+  /** The packets' own `_id`s. */
+  readonly ids: readonly Buffer[];
+  /** Whether buckets are searched whose packets are still rows, too. */
+  readonly withPending: boolean;
+  readonly snapshot?: Snapshot;
+  /** How the batches of one command are read. */
+  readonly toOptions?: () => BatchOptions;
+  /** Throws, or a damaged bucket has none of the packets. */
+  readonly onDamaged: (error: DamagedBucketError) => void;
 }
 
-/** Returns false if a bucket was replaced meanwhile. */
-async function search(
+/** Those of these packets that are in buckets, by their own `_id`s: at one moment, whatever replaces buckets meanwhile. */
+export async function findInBuckets(
   database: Database,
-  objectId: string,
-  { ids, found }: { readonly ids: readonly Buffer[]; readonly found: Map<string, Buffer> },
-): Promise<boolean> {
+  { objectId, ids, withPending, snapshot = NOW, toOptions = () => ({}), onDamaged }: NamesSearch,
+): Promise<Map<string, Buffer>> {
+  const found = new Map<string, Buffer>();
+  let at = snapshot;
   for (const filter of toIdFilters(objectId, ids)) {
-    for await (const { documents } of rawBatches(database, toNamesFind(filter))) {
-      for (const bucket of documents.map(toBucket)) {
-        const rows = findRows(bucket, ids);
-        if (rows.size > 0 && !(await readRows(database, objectId, { bucket, rows, found }))) return false;
+    const counting = withPending ? filter : { ...filter, isPending: false };
+    for await (const batch of rawBatches(database, { ...toNamesFind(counting), ...at }, toOptions())) {
+      if (at === NOW) at = snapshotOf(batch);
+      for (const document of batch.documents) {
+        const bucket = toBucket(document);
+        try {
+          const rows = findRows(bucket, ids);
+          if (rows.size > 0) await readRows(database, { objectId, bucket, rows }, { snapshot: at, found });
+        } catch (error) {
+          if (!(error instanceof DamagedBucketError)) throw error;
+          onDamaged(error);
+        }
+        if (found.size === ids.length) return found;
+        // The next one may be one of many.
+        await clock.nextTurn();
+        database.stop?.throwIfAborted();
       }
     }
   }
-  return true;
+  return found;
 }
 
 /** The row of each packet that the bucket has. */
 function findRows(bucket: StoredBucket, ids: readonly Buffer[]): Map<string, number> {
   const rows = new Map<string, number>();
-  orDamaged(() => {
-    const reader = new BucketReader(bucket);
-    for (const id of ids) {
-      const row = reader.findPacket(id);
-      if (row !== -1) rows.set(id.toString('hex'), row);
-    }
-  });
+  const reader = new BucketReader(bucket);
+  for (const id of ids) {
+    const row = reader.findPacket(id);
+    if (row !== -1) rows.set(id.toString('hex'), row);
+  }
   return rows;
 }
 
 async function readRows(
   database: Database,
-  objectId: string,
   {
+    objectId,
     bucket,
     rows,
-    found,
-  }: {
-    readonly bucket: StoredBucket;
-    readonly rows: ReadonlyMap<string, number>;
-    readonly found: Map<string, Buffer>;
-  },
-): Promise<boolean> {
-  let isThere = false;
-  for await (const { documents } of rawBatches(database, toBucketFind(objectId, [bucket.id]))) {
-    for (const document of documents) {
-      isThere = true;
-      orDamaged(() => {
-        const packets = unpack(toBucket(document));
-        for (const [id, row] of rows) found.set(id, Buffer.from(packets[row] as Buffer));
-      });
-    }
-  }
-  return isThere;
-}
-
-function orDamaged(read: () => void): void {
-  try {
-    read();
-  } catch (error) {
-    if (!(error instanceof DamagedBucketError)) throw error;
+  }: { readonly objectId: string; readonly bucket: StoredBucket; readonly rows: ReadonlyMap<string, number> },
+  { snapshot, found }: { readonly snapshot: Snapshot; readonly found: Map<string, Buffer> },
+): Promise<void> {
+  const span = { id: bucket.id, objectId };
+  for (const whole of (await readBuckets(database, [span], { names: null, snapshot, options: {} })).values()) {
+    const { memory, starts } = new BucketReader(whole).readRows();
+    // Copies, so that the rest of the bucket is let go.
+    for (const [id, row] of rows) found.set(id, Buffer.from(documentAt(memory, starts[row] as number)));
   }
 }

@@ -1,19 +1,23 @@
 /** Reads of packed history are bounded as those of rows: in time, however many buckets they need, and in the turns that they take. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { ObjectId } from 'mongodb';
+import { type Binary, ObjectId } from 'mongodb';
 import { LIMITS } from '../../../src/core/limits.js';
 import type { Page } from '../../../src/core/list.js';
 import { pack } from '../../../src/packed/pack.js';
+import { createPackedRepeats } from '../../../src/packets/packed-repeats.js';
+import type { Packet } from '../../../src/packets/packet.js';
+import { toIdFields } from '../../../src/packets/store/bucket-ids.js';
 import { bucketRuns, findSpans, NOW } from '../../../src/packets/store/bucket-runs.js';
 import { BUCKETS, toBucketDocument } from '../../../src/packets/store/buckets.js';
 import { LATEST_FIRST, type PacketReading } from '../../../src/packets/store/query.js';
 import { countPackets, findFirstPacket, readPackets } from '../../../src/packets/store/reader.js';
 import { rawBatches } from '../../../src/platform/mongo/bson/raw-batches.js';
+import { PACKET_KEY } from '../../../src/platform/mongo/bson/reader.js';
 import type { Database } from '../../../src/platform/mongo/driver/client.js';
 import { endAllWithin, endWithin } from '../../../src/platform/mongo/driver/deadline.js';
 import { connectDatabase } from '../../../src/platform/mongo/schema/connect.js';
 import { testUri } from '../../support/fixture.js';
-import { readStoredRows, storeHistory } from '../../support/packed.js';
+import { HISTORY_START_MS, readStoredRows, storeHistory } from '../../support/packed.js';
 
 /** More commands than any database answers in `LIMITED_MS`, each of which is answered sooner. */
 const BUCKETS_OF_HISTORY = 2_000;
@@ -93,6 +97,40 @@ test('ends work whose time is over', async () => {
   });
   await expect(waiting).rejects.toThrow('the client has gone');
 });
+
+test('recognizes a repeat behind forged digests, and ends a search among too many', async () => {
+  const source = { objectId, ownId: 'forger', groupId: new ObjectId().toHexString() };
+  const last = await findLastId();
+  const stored = database.db.collection(BUCKETS);
+  // As if the `_id`s of each bucket were chosen so that their digests are that of another packet.
+  await stored.updateMany({ _oid: new ObjectId(objectId) }, { $set: { chosen: digestsOf([last, OTHER]) } });
+  const repeats = createPackedRepeats(database);
+  const find = (id: Buffer) =>
+    repeats.find(source, [{ _id: id.toString('hex'), time: HISTORY_START_MS } as unknown as Packet]);
+  const found = await find(last);
+  expect([...found.values()]).toMatchObject([{ speed: BUCKETS_OF_HISTORY - 1 }]);
+  expect((await find(OTHER)).size).toBe(0);
+  const usual = { ...LIMITS };
+  Object.assign(LIMITS, { databaseAnswerMs: 20 });
+  try {
+    await expect(find(OTHER)).rejects.toMatchObject({ status: 503 });
+  } finally {
+    Object.assign(LIMITS, usual);
+  }
+});
+
+/** The `_id` of the last packet, by which that of its bucket begins. */
+async function findLastId(): Promise<Buffer> {
+  const last = { sort: { 'to.time': -1 } } as const;
+  const bucket = await database.db.collection(BUCKETS).findOne({ _oid: new ObjectId(objectId) }, last);
+  const { _id } = bucket as unknown as { _id: Binary };
+  return Buffer.from(_id.value()).subarray(0, PACKET_KEY.OWN_BYTES);
+}
+
+const OTHER = Buffer.from('c0ffee000000000000000001', 'hex');
+
+const digestsOf = (ids: readonly Buffer[]): number[] =>
+  toIdFields(ids.map((key) => ({ key, timeMs: 0, stampUs: 0 }))).chosen;
 
 test('lets others run between buckets that are read together', async () => {
   const found = await findSpans({ database, options: {}, query: reading({}), isDescending: false }, objectId, NOW);

@@ -176,6 +176,8 @@ describe('Limits', () => {
     'packedReadBytes',
     'evaluatedBytes',
     'packedSortBytes',
+    'packedRepeatsAtOnce',
+    'packedRepeatsWaiting',
     'packingPacketsPerSecond',
     'packingPauseMs',
     'packingObjects',
