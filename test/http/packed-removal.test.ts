@@ -1,7 +1,9 @@
 /** Packets that are packed go as those that are not, and no others. */
 import { expect, test } from '@jest/globals';
-import { ObjectId } from 'mongodb';
+import { type Document, ObjectId } from 'mongodb';
+import { removeBucketsOf } from '../../src/packets/store/bucket-removal.js';
 import { commitStep, storePending } from '../../src/packets/store/packing.js';
+import { removePacketsOf } from '../../src/packets/store/removal.js';
 import { findRemovedPlace } from '../../src/packets/store/removed-places.js';
 import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { ADMIN, useService } from '../support/fixture.js';
@@ -63,6 +65,16 @@ test.each<[name: string, query: string, bucketsLeft: number]>([
   for (const id of [plain, packed]) await remove(id, query);
   expect(await numbersOf(packed)).toEqual(await numbersOf(plain));
   expect(await bucketsOf(packed)).toBe(bucketsLeft);
+});
+
+test('keeps packets by name in buckets, and turns no others into rows for them', async () => {
+  const id = await createPacked();
+  const { _id: key } = (await readHistory(database(), id))[25] as Document;
+  const which = { time: { below: at(50) }, exceptKeys: [key] };
+  const removed = await removeBucketsOf(database(), { objectId: id, which, keepsPlaces: false });
+  expect(removed).toEqual({ removed: 40, unpacked: 1 });
+  await removePacketsOf(database(), { objectId: id, which });
+  expect(await numbersOf(id)).toEqual([25, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59]);
 });
 
 test('records how many packets were removed', async () => {

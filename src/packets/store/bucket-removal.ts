@@ -6,14 +6,25 @@ import type { Binary } from 'mongodb';
 import { ObjectId } from 'mongodb';
 import { LIMITS } from '../../core/limits.js';
 import { PRESENCE_FIELDS } from '../../core/packet-fields.js';
-import { DamagedBucketError, unpack } from '../../packed/unpack.js';
+import { BucketReader, DamagedBucketError, unpack } from '../../packed/unpack.js';
 import { clock } from '../../platform/clock.js';
 import { rawBatches } from '../../platform/mongo/bson/raw-batches.js';
-import { hasOthers } from '../../platform/mongo/bson/reader.js';
+import { hasOthers, PACKET_KEY } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
 import { markRemoval } from '../removal-marks.js';
-import { BUCKETS, type StoredSpan, toBucket, toBucketFind, toKeyedRow, toSpan, toSpanFind } from './buckets.js';
+import { toIdFilters } from './bucket-ids.js';
+import {
+  BUCKETS,
+  type Extent,
+  type StoredSpan,
+  toBucket,
+  toBucketFind,
+  toKeyedRow,
+  toSpan,
+  toSpanFind,
+} from './buckets.js';
+import { toNamesFind } from './packed-repeats.js';
 import { unpackBucket } from './packing.js';
 import { PACKETS, type PacketQuery, type Range, toFilter } from './query.js';
 import { keepPlacesOf } from './removed-places.js';
@@ -152,24 +163,42 @@ async function removeFrom(
   if (isApart) return NOTHING;
   const areTimesIn = isWithin({ from: span.from.timeMs, to: span.to.timeMs }, time);
   const areStampsIn = stamps === undefined || stamps.some((range) => isWithin(span.stamps, range));
-  if (areTimesIn && areStampsIn && !keys.some((key) => mayHave(span, key))) return removeWhole(database, removal, span);
+  const isWhole = areTimesIn && areStampsIn && !(await hasAny(database, span, keys));
+  if (isWhole) return removeWhole(database, removal, span);
   if (span.from.timeMs >= cutsBeforeMs) return NOTHING;
   const unpacked = await orDamaged(() => unpackBucket(database, objectId, span.id));
   return unpacked === null ? NOTHING : { removed: 0, unpacked: 1 };
 }
 
-const mayHave = ({ ids }: StoredSpan, key: Binary): boolean => {
-  const start = Buffer.from(key.value()).readUInt32BE();
-  return ids.from <= start && start <= ids.to;
-};
+/** Whether the bucket has any of these packets, or is damaged, so that it cannot be told. */
+async function hasAny(database: Database, span: StoredSpan, keys: readonly Binary[]): Promise<boolean> {
+  const ids = keys.map((key) => Buffer.from(key.value()).subarray(0, PACKET_KEY.OWN_BYTES));
+  for (const filter of toIdFilters(span.objectId, ids)) {
+    const find = { ...toNamesFind({ $and: [{ _id: span.id }, filter] }), hint: { _id: 1 } };
+    for await (const { documents } of rawBatches(database, find)) {
+      for (const document of documents) if (hasPacket(document, ids)) return true;
+    }
+  }
+  return false;
+}
 
-const isWithin = (extent: StoredSpan['ids'], { from, above, to, below }: Range): boolean =>
+function hasPacket(document: Buffer, ids: readonly Buffer[]): boolean {
+  try {
+    const reader = new BucketReader(toBucket(document));
+    return ids.some((id) => reader.findPacket(id) !== -1);
+  } catch (error) {
+    if (error instanceof DamagedBucketError) return true;
+    throw error;
+  }
+}
+
+const isWithin = (extent: Extent, { from, above, to, below }: Range): boolean =>
   (from == null || extent.from >= from) &&
   (above == null || extent.from > above) &&
   (to == null || extent.to <= to) &&
   (below == null || extent.to < below);
 
-const overlaps = (extent: StoredSpan['ids'], { from, above, to, below }: Range): boolean =>
+const overlaps = (extent: Extent, { from, above, to, below }: Range): boolean =>
   (from == null || extent.to >= from) &&
   (above == null || extent.to > above) &&
   (to == null || extent.from <= to) &&

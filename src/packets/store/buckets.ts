@@ -27,8 +27,6 @@ export interface StoredSpan extends BucketSpan {
   readonly objectId: string;
   /** In microseconds. */
   readonly stamps: Extent;
-  /** Of the first four bytes of the packets' own `_id`s. */
-  readonly ids: Extent;
 }
 
 /** Buckets that together replace rows: they are stored first, and count from the moment at which the rows are removed. */
@@ -72,7 +70,6 @@ export function toBucketDocument(
     from: toStoredPlace(first),
     to: toStoredPlace(last),
     stamps: extentOf(rows.map(({ stampUs }) => stampUs)),
-    ids: extentOf(rows.map(({ key }) => key.readUInt32BE())),
     ...toIdFields(rows),
     n: rows.length,
     bytes: rows.reduce((sum, { row }) => sum + row.length, 0),
@@ -118,7 +115,7 @@ export const toFieldName = (column: string): string =>
   column === '%' ? '' : column.replaceAll('%24', '$').replaceAll('%2E', '.').replaceAll('%25', '%');
 
 /** By the keys of this index alone (collections.ts), the buckets of an object are found in their order. */
-const SPAN_INDEX = 'spans';
+const SPAN_INDEX = 'places';
 const SPAN_FIELDS = {
   _oid: 1,
   'to.time': 1,
@@ -127,8 +124,6 @@ const SPAN_FIELDS = {
   'from.stamp': 1,
   'stamps.from': 1,
   'stamps.to': 1,
-  'ids.from': 1,
-  'ids.to': 1,
   n: 1,
   bytes: 1,
 } as const;
@@ -162,14 +157,13 @@ export function toSpanFind({ objectId, time = {}, isDescending = false, limit }:
 
 /** What `toSpanFind` has found. */
 export function toSpan(document: Buffer): StoredSpan {
-  const { _id, _oid, from, to, stamps, ids, n, bytes } = BSON.deserialize(document);
+  const { _id, _oid, from, to, stamps, n, bytes } = BSON.deserialize(document);
   return {
     id: _id,
     objectId: _oid.toHexString(),
     from: toPlace(from),
     to: toPlace(to),
     stamps,
-    ids,
     packets: n,
     bytes,
   };

@@ -11,7 +11,7 @@ import { areDuplicates, mapDriverErrors } from '../../platform/mongo/driver/erro
 import { BUCKETS, type KeyedRow, type StoredSpan, toBucket, toBucketFind, toKeyedRow, toSpan } from './buckets.js';
 import { PACKETS } from './query.js';
 
-const ALL_SPANS = { _oid: 1, to: 1, from: 1, stamps: 1, ids: 1, n: 1, bytes: 1 } as const;
+const ALL_SPANS = { _oid: 1, to: 1, from: 1, stamps: 1, n: 1, bytes: 1 } as const;
 /** Keeps the exact BSON types of all values. */
 const AS_STORED = { promoteValues: false, promoteBuffers: false, bsonRegExp: true } as const;
 const BATCH_SPANS = 1_000;

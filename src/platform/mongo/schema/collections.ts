@@ -48,7 +48,7 @@ const COMMAND_ROUTE_INDEXES: IndexDescription[] = [
  */
 const BUCKET_INDEXES: IndexDescription[] = [
   {
-    name: 'spans',
+    name: 'places',
     key: {
       _oid: 1,
       isPending: 1,
@@ -58,8 +58,6 @@ const BUCKET_INDEXES: IndexDescription[] = [
       'from.stamp': 1,
       'stamps.from': 1,
       'stamps.to': 1,
-      'ids.from': 1,
-      'ids.to': 1,
       n: 1,
       bytes: 1,
       _id: 1,
