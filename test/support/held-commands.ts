@@ -12,9 +12,10 @@ export interface HeldCommands {
 }
 
 export interface Holding {
-  readonly command: 'find' | 'getMore' | 'delete';
+  readonly command: 'find' | 'getMore' | 'insert' | 'update' | 'delete' | 'commitTransaction';
   readonly database: string;
-  readonly collection: string;
+  /** Of all commands but `commitTransaction`, which has none. */
+  readonly collection?: string;
   /** Which of them: the next one by default. */
   readonly mode?: { times: number } | { skip: number };
   /** They continue by themselves after this time. */
@@ -26,7 +27,8 @@ export async function holdCommands(
   member: Member,
   { command, database, collection, mode = { times: 1 }, heldMs = HELD_MS }: Holding,
 ): Promise<HeldCommands> {
-  const about = { failCommands: [command], appName: 'vigil', namespace: `${database}.${collection}` };
+  const namespace = collection === undefined ? {} : { namespace: `${database}.${collection}` };
+  const about = { failCommands: [command], appName: 'vigil', ...namespace };
   const data = { ...about, blockConnection: true, blockTimeMS: heldMs };
   const { count } = await member.command({ configureFailPoint: 'failCommand', mode, data });
   return {
@@ -36,7 +38,11 @@ export async function holdCommands(
     async end() {
       // They have no `ns` yet.
       const name = command === 'getMore' ? 'collection' : command;
-      const held = { 'command.$db': database, [`command.${name}`]: collection, appName: 'vigil' };
+      const ofCollection = { 'command.$db': database, [`command.${name}`]: collection };
+      const held = {
+        ...(collection === undefined ? { [`command.${name}`]: { $exists: true } } : ofCollection),
+        appName: 'vigil',
+      };
       // Unlike the command `currentOp`, it shows large commands whole.
       const pipeline = [{ $currentOp: {} }, { $match: held }];
       const { cursor } = await member.command({ aggregate: 1, pipeline, cursor: {} });

@@ -8,7 +8,7 @@ export async function endPartitionLeases(db: Db): Promise<void> {
 }
 
 /** That of work which one instance does at a time. */
-export async function endLease(db: Db, name: 'removals' | 'schema'): Promise<void> {
+export async function endLease(db: Db, name: 'removals' | 'schema' | 'packing'): Promise<void> {
   const leases = db.collection<{ _id: string }>('installation');
   await leases.updateOne({ _id: `lease: ${name}` }, { $set: { until: new Date(0) } });
 }
