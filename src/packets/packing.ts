@@ -15,7 +15,7 @@ import { acquireLease } from '../platform/mongo/driver/lease.js';
 import type { PackingMetrics } from '../platform/ops/packing-metrics.js';
 import { findKept } from './latest.js';
 import { RestingObjects } from './resting-objects.js';
-import { findOldObjects, findSpansAround, type OldRow, readOldRows } from './store/old-rows.js';
+import { findOldObjects, findSpansAround, type OldRow, type OldRows, readOldRows } from './store/old-rows.js';
 import {
   commitStep,
   type Fence,
@@ -88,8 +88,13 @@ interface Waiting {
   readonly objectId: string;
   readonly steps: readonly PendingStep[];
   readonly storedAtMs: number;
-  /** After which place there are more rows; null if there are none. */
-  readonly next: PlaceInOrder | null;
+}
+
+/** An object that has more rows than were planned together. */
+interface Unfinished {
+  readonly objectId: string;
+  /** The place after which its other rows are. */
+  readonly next: PlaceInOrder;
 }
 
 /** One pass over all objects but those that rest. Exported for tests. */
@@ -106,10 +111,13 @@ class Pass {
   readonly #signal: AbortSignal;
   readonly #resting: RestingObjects;
   readonly #waiting: Waiting[] = [];
+  readonly #unfinished: Unfinished[] = [];
   readonly #total = { packets: 0, buckets: 0, rowBytes: 0, bucketBytes: 0 };
   /** Objects of which something could not be packed. */
   readonly #left = new Set<string>();
   readonly #failed = new Set<string>();
+  /** Objects that were left out of earlier passes, and are tried again. */
+  readonly #again = new Set<string>();
   #fenceError: unknown = null;
 
   constructor(options: RunOptions, fence: Fence, signal: AbortSignal, resting: RestingObjects) {
@@ -129,18 +137,20 @@ class Pass {
     const beganMs = now();
     // Those of an instance that stopped.
     for (const step of await findPending(database)) {
-      this.#waiting.push({ objectId: step.objectId, steps: [step], storedAtMs: clock.steadyMs(), next: null });
+      this.#waiting.push({ objectId: step.objectId, steps: [step], storedAtMs: clock.steadyMs() });
     }
     for (const objectId of await findOldObjects(database, beganMs - packAfterMs)) {
       while (!signal.aborted && this.#isDue()) await this.#settle();
       if (signal.aborted) break;
       if (this.#resting.has(objectId)) continue;
+      if (this.#resting.remembers(objectId)) this.#again.add(objectId);
       // Its rows are planned again when the pending buckets count.
       if (!this.#waiting.some((one) => one.objectId === objectId)) {
         await this.#attempt(objectId, () => this.#begin(objectId, null));
       }
     }
-    while (!signal.aborted && this.#waiting.length > 0) await this.#settle();
+    while (!signal.aborted && this.#waiting.length + this.#unfinished.length > 0) await this.#continue();
+    for (const objectId of this.#again) if (!this.#left.has(objectId)) this.#resting.delete(objectId);
     if (this.#total.packets > 0) log.info({ ...this.#total }, 'packed history');
     if (!signal.aborted) metrics.passed(beganMs);
   }
@@ -180,6 +190,14 @@ class Pass {
     this.#resting.add(objectId);
   }
 
+  /** Stores more buckets of the long histories, by turns, while none of those that are stored has waited long enough. */
+  async #continue(): Promise<void> {
+    const unfinished = this.#isDue() ? undefined : this.#unfinished.shift();
+    if (unfinished === undefined) return this.#settle();
+    const { objectId, next } = unfinished;
+    await this.#attempt(objectId, () => this.#begin(objectId, next));
+  }
+
   #isDue(): boolean {
     const [first] = this.#waiting;
     if (first === undefined) return false;
@@ -208,31 +226,28 @@ class Pass {
       );
       const rows = read.rows.filter(({ key }) => !kept.has(key.toString('hex')));
       const { areAll, last } = read;
-      if (last === null || (rows.length === 0 && areAll)) return this.#end(objectId);
-      const { steps, next } = await this.#store(objectId, { rows, areAll, last });
+      if (last === null || (rows.length === 0 && areAll)) return;
+      const { steps, next } = await this.#store(objectId, { rows, areAll, last, from });
       if (steps.length > 0) {
-        this.#waiting.push({ objectId, steps, storedAtMs: clock.steadyMs(), next: areAll ? null : next });
+        this.#waiting.push({ objectId, steps, storedAtMs: clock.steadyMs() });
+        if (!areAll) this.#unfinished.push({ objectId, next });
       }
-      if (steps.length > 0) return;
-      if (areAll) return this.#end(objectId);
+      if (steps.length > 0 || areAll) return;
       after = next;
     }
   }
 
-  /** The object has no more rows that can be packed now. */
-  #end(objectId: string): void {
-    if (!this.#left.has(objectId)) this.#resting.delete(objectId);
-  }
-
   async #store(
     objectId: string,
-    { rows, areAll, last }: { rows: readonly OldRow[]; areAll: boolean; last: PlaceInOrder },
+    { rows, areAll, last, from }: OldRows & { readonly last: PlaceInOrder; readonly from: PlaceInOrder | null },
   ): Promise<{ steps: PendingStep[]; next: PlaceInOrder }> {
     const { database, packAfterMs, now } = this.#options;
     const steps: PendingStep[] = [];
     const [first] = rows;
     if (first === undefined) return { steps, next: last };
-    const spans = await findSpansAround(database, objectId, { first, last });
+    // What this pass has stored up to there does not count yet, and fills its buckets.
+    const around = await findSpansAround(database, objectId, { first, last });
+    const spans = around.filter(({ to }) => from === null || compare(to, from) >= 0);
     const plan = planPacking({ rows, areAll, spans, nowMs: now(), packAfterMs });
     for (const { rows, replaced } of plan) {
       const packing = { objectId, rows, replaces: replaced?.id ?? null };
@@ -241,7 +256,8 @@ class Pass {
       if (stored === null) this.#leave(objectId);
       else steps.push(stored);
     }
-    return { steps, next: plan.at(-1)?.rows.at(-1) ?? last };
+    const ends = plan.map(({ rows }) => rows.at(-1) as OldRow).sort(compare);
+    return { steps, next: ends.at(-1) ?? last };
   }
 
   async #storeStep(packing: Packing): Promise<PendingStep | null> {
@@ -260,19 +276,16 @@ class Pass {
     }
   }
 
-  /** Commits what has waited longest, and goes on with its object. */
+  /** Commits what has waited longest. */
   async #settle(): Promise<void> {
-    const signal = this.#signal;
-    const { objectId, steps, storedAtMs, next } = this.#waiting.shift() as Waiting;
-    const leftMs = storedAtMs + LIMITS.packingSettleMs - clock.steadyMs();
-    await clock.wait(Math.max(0, leftMs), { signal }).catch(() => undefined);
-    for (const step of steps) {
-      if (signal.aborted) return;
-      await this.#attempt(objectId, () => this.#commit(step));
+    const [first] = this.#waiting.splice(0, 1);
+    if (first === undefined) return;
+    const leftMs = first.storedAtMs + LIMITS.packingSettleMs - clock.steadyMs();
+    await clock.wait(Math.max(0, leftMs), { signal: this.#signal }).catch(() => undefined);
+    for (const step of first.steps) {
+      if (this.#signal.aborted) return;
+      await this.#attempt(first.objectId, () => this.#commit(step));
     }
-    if (signal.aborted) return;
-    if (next === null) this.#end(objectId);
-    else await this.#attempt(objectId, () => this.#begin(objectId, next));
   }
 
   async #commit(step: PendingStep): Promise<void> {
@@ -289,3 +302,6 @@ class Pass {
     this.#total.bucketBytes += packed.bucketBytes;
   }
 }
+
+const compare = (one: PlaceInOrder, other: PlaceInOrder): number =>
+  one.timeMs - other.timeMs || one.stampUs - other.stampUs;

@@ -23,6 +23,11 @@ export class RestingObjects {
     return (this.#rests.get(objectId)?.untilMs ?? Number.NEGATIVE_INFINITY) > this.#nowMs();
   }
 
+  /** Whether it is left out, or was until it is tried again. */
+  remembers(objectId: string): boolean {
+    return this.#rests.has(objectId);
+  }
+
   /** Twice as long as the last time, up to a bound. */
   add(objectId: string): void {
     const times = (this.#rests.get(objectId)?.times ?? 0) + 1;

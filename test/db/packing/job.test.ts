@@ -119,6 +119,50 @@ test('goes on with an object that has more rows than are planned together', asyn
   }
 });
 
+test('stores all buckets of a long history before the first ones have settled', async () => {
+  const { packingRows, packingSettleMs } = LIMITS;
+  // They never settle.
+  Object.assign(LIMITS, { packingRows: 1_500, packingSettleMs: 600_000 });
+  const stop = new AbortController();
+  const objectId = await addPackets(6_001, NOW_MS - 9 * DAY_MS, 1_000);
+  const other = await addPackets(1_001, NOW_MS - 9 * DAY_MS, 1_000);
+  const before = await readAll(objectId);
+  const passing = createPass(optionsAt(NOW_MS), noFence, stop.signal).run();
+  const countPending = (): Promise<number> => database.db.collection('packedPackets').countDocuments();
+  try {
+    await until(async () => (await countPending()) === 7, 'the buckets of both histories');
+  } finally {
+    Object.assign(LIMITS, { packingRows, packingSettleMs });
+    stop.abort();
+    await passing;
+  }
+  await pack();
+  expect(await bucketsOf(objectId)).toEqual(Array(6).fill(1_000));
+  expect(await bucketsOf(other)).toEqual([1_000]);
+  expect(await readAll(objectId)).toEqual(before);
+});
+
+test('fills the last bucket, and packs late packets, of a history that is longer than is planned together', async () => {
+  const { packingRows } = LIMITS;
+  const object = new ObjectId();
+  const objectId = await addPackets(401, NOW_MS - 20 * DAY_MS, 1_000, object);
+  await pack();
+  expect(await bucketsOf(objectId)).toEqual([400]);
+  await addPackets(150, NOW_MS - 20 * DAY_MS + 500, 2_000, object);
+  await addPackets(3_000, NOW_MS - 19 * DAY_MS, 1_000, object);
+  const before = await readAll(objectId);
+  Object.assign(LIMITS, { packingRows: 1_100 });
+  try {
+    await pack();
+    await pack();
+  } finally {
+    Object.assign(LIMITS, { packingRows });
+  }
+  expect(await readAll(objectId)).toEqual(before);
+  expect((await bucketsOf(objectId)).reduce((sum, packets) => sum + packets, 0)).toBeGreaterThan(3_400);
+  expect(await findPending(database)).toEqual([]);
+});
+
 test('adds packets that came late to their bucket', async () => {
   const object = new ObjectId();
   const objectId = await addPackets(1_001, NOW_MS - 9 * DAY_MS, 1_000, object);
