@@ -63,9 +63,10 @@ export const HISTORY_LIMITS = {
   packedReadBytes: 8 * MIB,
   evaluatedBytes: 256 * KIB,
   packedSortBytes: 12 * MIB,
-  // Look-ups of repeated packets that need many buckets: how many read at once, and how many wait.
-  packedRepeatsAtOnce: 2,
-  packedRepeatsWaiting: 1_000,
+  // Look-ups of packets by `_id` that need many buckets: how many read at once, how many wait, and how many of an object.
+  packedNamesAtOnce: 2,
+  packedNamesWaiting: 1_000,
+  packedNamesWaitingPerCaller: 4,
   // Packing: the rows of an object that are planned together, and their bytes. What is stored waits longer than an insert may take, for so many
   // objects at a time. A tenth of a core packs more than so many packets a second. The least pause between two passes, and the objects of one.
   packingRows: 10_000,

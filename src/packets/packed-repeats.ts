@@ -7,8 +7,6 @@ import { BSON } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import { SECOND_MS } from '../core/units.js';
 import { clock } from '../platform/clock.js';
-import { createFairQueue, type FairQueue } from '../platform/fair-queue.js';
-import type { BatchOptions } from '../platform/mongo/bson/raw-batches.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { endWithin } from '../platform/mongo/driver/deadline.js';
 import { toDatabaseError } from '../platform/mongo/driver/errors.js';
@@ -59,8 +57,9 @@ export function createPackedRepeats(database: Database): PackedRepeats {
   ): Promise<ReadonlyMap<Packet, Packet>> => {
     if (areNone() || !(await areAny(reader))) return NONE;
     const ids = [...new Set(packets.map(({ _id }) => _id))].map((id) => Buffer.from(id, 'hex'));
-    const { objectId } = source;
-    const search = { objectId, ids, withPending: true, toOptions: () => inTurns(reader, source), onDamaged: passOver };
+    const { objectId, groupId } = source;
+    const caller = { userId: objectId, tenantId: groupId };
+    const search = { objectId, ids, withPending: true, caller, onDamaged: passOver };
     const found = await findInBuckets(reader, search);
     if (found.size === 0) return NONE;
     const stored = new Map(
@@ -69,15 +68,6 @@ export function createPackedRepeats(database: Database): PackedRepeats {
     return new Map(
       packets.flatMap((packet) => (stored.has(packet._id) ? [[packet, stored.get(packet._id) as Packet]] : [])),
     );
-  };
-  const deep = createDeepQueue();
-  /** The first buckets are read at once: there are no others, unless a device chose its `_id`s so that many buckets may have them. */
-  const inTurns = (reader: Database, { objectId, groupId }: Sender): BatchOptions => {
-    const caller = { userId: objectId, tenantId: groupId };
-    let reads = 0;
-    return {
-      schedule: (read) => (reads++ === 0 ? read(reader) : deep.run(caller, () => read(reader), reader.stop ?? null)),
-    };
   };
   return {
     areNone,
@@ -90,16 +80,6 @@ export function createPackedRepeats(database: Database): PackedRepeats {
     },
   };
 }
-
-const createDeepQueue = (): FairQueue =>
-  createFairQueue('packed packets', {
-    atOnce: LIMITS.packedRepeatsAtOnce,
-    perCaller: 1,
-    perTenant: 1,
-    waiting: LIMITS.packedRepeatsWaiting,
-    waitingPerCaller: 1,
-    waitMs: LIMITS.databaseAnswerMs,
-  });
 
 /** Of a damaged bucket it cannot be told: to store a packet twice is better than to refuse it for ever. */
 const passOver = (): void => undefined;

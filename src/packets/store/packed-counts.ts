@@ -170,7 +170,9 @@ async function findNamed(
     const some = missing.filter((name) => name.objectId === objectId);
     const ids = some.map(({ packetId }) => Buffer.from(packetId, 'hex'));
     // At this moment, the packets of pending buckets are rows.
-    const search = { objectId, ids, withPending: false, snapshot, onDamaged: throwAsApiError };
+    // Whoever reads does not take the turn of the device that sends.
+    const caller = { userId: `readers of ${objectId}` };
+    const search = { objectId, ids, withPending: false, snapshot, caller, onDamaged: throwAsApiError };
     packed.push(...(await findInBuckets(database, search)).values());
   }
   if (fields === null || packed.length === 0) return [...rows, ...packed];

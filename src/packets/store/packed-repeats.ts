@@ -1,7 +1,9 @@
 /** Finds packets in buckets by their names: one that is asked for, and packets that are sent again after they were packed. */
 import type { Document } from 'mongodb';
+import { LIMITS } from '../../core/limits.js';
 import { BucketReader, DamagedBucketError } from '../../packed/unpack.js';
 import { clock } from '../../platform/clock.js';
+import { createFairQueue, type QueueCaller } from '../../platform/fair-queue.js';
 import { type BatchOptions, rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import { documentAt } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
@@ -41,8 +43,8 @@ export interface NamesSearch {
   /** Whether buckets are searched whose packets are still rows, too. */
   readonly withPending: boolean;
   readonly snapshot?: Snapshot;
-  /** How the batches of one command are read. */
-  readonly toOptions?: () => BatchOptions;
+  /** Whose turn it takes if it needs many buckets. */
+  readonly caller: QueueCaller;
   /** Throws, or a damaged bucket has none of the packets. */
   readonly onDamaged: (error: DamagedBucketError) => void;
 }
@@ -50,13 +52,13 @@ export interface NamesSearch {
 /** Those of these packets that are in buckets, by their own `_id`s: at one moment, whatever replaces buckets meanwhile. */
 export async function findInBuckets(
   database: Database,
-  { objectId, ids, withPending, snapshot = NOW, toOptions = () => ({}), onDamaged }: NamesSearch,
+  { objectId, ids, withPending, snapshot = NOW, caller, onDamaged }: NamesSearch,
 ): Promise<Map<string, Buffer>> {
   const found = new Map<string, Buffer>();
   let at = snapshot;
   for (const filter of toIdFilters(objectId, ids)) {
     const counting = withPending ? filter : { ...filter, isPending: false };
-    for await (const batch of rawBatches(database, { ...toNamesFind(counting), ...at }, toOptions())) {
+    for await (const batch of rawBatches(database, { ...toNamesFind(counting), ...at }, inTurns(database, caller))) {
       if (at === NOW) at = snapshotOf(batch);
       for (const document of batch.documents) {
         const bucket = toBucket(document);
@@ -76,6 +78,25 @@ export async function findInBuckets(
   }
   return found;
 }
+
+/** The first buckets of a command are read at once: there are no others, unless a device chose its `_id`s so that many may have them. */
+function inTurns(database: Database, caller: QueueCaller): BatchOptions {
+  let reads = 0;
+  return {
+    schedule: (read) =>
+      reads++ === 0 ? read(database) : many.run(caller, () => read(database), database.stop ?? null),
+  };
+}
+
+/** For look-ups that need many buckets. */
+const many = createFairQueue('packed packets', {
+  atOnce: LIMITS.packedNamesAtOnce,
+  perCaller: 1,
+  perTenant: 1,
+  waiting: LIMITS.packedNamesWaiting,
+  waitingPerCaller: LIMITS.packedNamesWaitingPerCaller,
+  waitMs: LIMITS.databaseAnswerMs,
+});
 
 /** The row of each packet that the bucket has. */
 function findRows(bucket: StoredBucket, ids: readonly Buffer[]): Map<string, number> {

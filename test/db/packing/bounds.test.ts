@@ -10,7 +10,7 @@ import { toIdFields } from '../../../src/packets/store/bucket-ids.js';
 import { bucketRuns, findSpans, NOW } from '../../../src/packets/store/bucket-runs.js';
 import { BUCKETS, toBucketDocument } from '../../../src/packets/store/buckets.js';
 import { LATEST_FIRST, type PacketReading } from '../../../src/packets/store/query.js';
-import { countPackets, findFirstPacket, readPackets } from '../../../src/packets/store/reader.js';
+import { countPackets, findFirstPacket, findNamedPackets, readPackets } from '../../../src/packets/store/reader.js';
 import { rawBatches } from '../../../src/platform/mongo/bson/raw-batches.js';
 import { PACKET_KEY } from '../../../src/platform/mongo/bson/reader.js';
 import type { Database } from '../../../src/platform/mongo/driver/client.js';
@@ -128,6 +128,21 @@ async function findLastId(): Promise<Buffer> {
 }
 
 const OTHER = Buffer.from('c0ffee000000000000000001', 'hex');
+
+test('refuses readers of packets by `_id` that need too many buckets, more than may wait', async () => {
+  await database.db
+    .collection(BUCKETS)
+    .updateMany({ _oid: new ObjectId(objectId) }, { $set: { chosen: digestsOf([OTHER]) } });
+  const name = { objectId, packetId: OTHER.toString('hex') };
+  const reads = Array.from({ length: 10 * LIMITS.packedNamesWaitingPerCaller }, () =>
+    findNamedPackets(database, [name], { fields: null }),
+  );
+  const ended = await Promise.allSettled(reads);
+  const refused = ended.flatMap((end) => (end.status === 'rejected' ? [end.reason.status] : []));
+  expect(refused).toContain(429);
+  expect(refused.filter((status) => status !== 429 && status !== 503)).toEqual([]);
+  expect(ended.flatMap((end) => (end.status === 'fulfilled' ? end.value : []))).toEqual([]);
+});
 
 const digestsOf = (ids: readonly Buffer[]): number[] =>
   toIdFields(ids.map((key) => ({ key, timeMs: 0, stampUs: 0 }))).chosen;
