@@ -4,6 +4,7 @@
  */
 import { badRequest } from '../../core/errors.js';
 import { isObject, type JsonObject } from '../../core/json.js';
+import { findPosition, isPosition } from '../../core/position-fields.js';
 import {
   asObject,
   type DeviceReceipt,
@@ -96,7 +97,8 @@ function toUplink(body: JsonObject): JsonObject {
   const isLora = isObject(asObject(asObject(body.txInfo).modulation).lora);
   const radio = { ...signalOf(best, isLora), fPort, fCnt, dr, confirmed };
   // Without a decoder, the bytes are all that there is.
-  return { ...present({ ...radio, data: object === null ? data : undefined }), ...object };
+  const place = object === null || findPosition(object) !== null ? null : cayennePlaceOf(object);
+  return { ...present({ ...radio, data: object === null ? data : undefined }), ...place, ...object };
 }
 
 /** What the gateway with the strongest signal has measured. */
@@ -120,5 +122,13 @@ export const toLocation = (location: JsonObject): JsonObject =>
     accuracy: known(location.accuracy),
     source: location.source,
   });
+
+/** The place that the decoder of CayenneLPP writes: `gps_1` in The Things Stack, and `gpsLocation` with a channel in ChirpStack. */
+export function cayennePlaceOf(decoded: JsonObject): JsonObject | null {
+  const named = Object.entries(decoded).flatMap(([name, value]) => (/^gps_\d{1,3}$/.test(name) ? [value] : []));
+  const places = [...named, ...Object.values(asObject(decoded.gpsLocation))].map(asObject);
+  const first = places.find(({ latitude, longitude }) => isPosition(toNumber(latitude), toNumber(longitude)));
+  return first === undefined ? null : toLocation(first);
+}
 
 export const chirpstack: SourceKind = { read, matches };

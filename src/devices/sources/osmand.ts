@@ -139,7 +139,9 @@ function read(request: SourceRequest): Readout {
   if (request.body.length > LIMITS.packetBytes) throw tooLarge(`a form of more than ${LIMITS.packetBytes / KIB} KiB`);
   const parameters = { ...request.query, ...parse(request.body.toString()) };
   // Only what has a name of its own may be a list.
-  const given = Object.entries(parameters).map(([name, value]) => [name, TAKEN.has(name) ? lastOf(value) : value]);
+  const named = Object.entries(parameters).map(([name, value]) => [name, TAKEN.has(name) ? lastOf(value) : value]);
+  // Apps leave empty what they do not know.
+  const given = named.filter(([, value]) => value !== '');
   return { items: [readParameters(Object.fromEntries(given), request.zone)], answer: EMPTY, resends: true };
 }
 

@@ -106,6 +106,7 @@ function explainRecord(record: unknown): string | null {
   if (!isObject(record)) return 'expected an object';
   const unknown = Object.keys(record).find((label) => label.endsWith('_'));
   if (unknown !== undefined) return `unknown field ${unknown.slice(0, LIMITS.keyCharacters)}`;
+  if (record.v !== undefined && record.v !== null && toNumber(record.v) === undefined) return 'v: expected a number';
   const other = TEXTS.find((label) => typeof (record[label] ?? '') !== 'string');
   if (other !== undefined) return `${other}: expected text`;
   const long = TEXTS.find((label) => (textOf(record[label]) ?? '').length > NAME_CHARACTERS);

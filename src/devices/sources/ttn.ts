@@ -6,7 +6,7 @@ import { COMMAND_PREFIX } from '../../core/command.js';
 import { badRequest } from '../../core/errors.js';
 import { isObject, type JsonObject } from '../../core/json.js';
 import { findPosition } from '../../core/position-fields.js';
-import { bestOf, signalOf, toLocation } from './chirpstack.js';
+import { bestOf, cayennePlaceOf, signalOf, toLocation } from './chirpstack.js';
 import {
   asObject,
   type DeviceReceipt,
@@ -93,6 +93,8 @@ function toUplink(uplink: JsonObject, payload: unknown): JsonObject {
 /** Where the network takes the device to be, if the device does not say it. */
 function placeOf({ locations }: JsonObject, decoded: JsonObject | null): JsonObject {
   if (decoded !== null && findPosition(decoded) !== null) return {};
+  const own = decoded === null ? null : cayennePlaceOf(decoded);
+  if (own !== null) return own;
   const known = asObject(locations);
   const [first] = Object.values(known);
   return toLocation(asObject(known['frm-payload'] ?? known.user ?? first));

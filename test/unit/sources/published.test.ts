@@ -40,6 +40,15 @@ describe('a record of SenML', () => {
     expect(readRecords({ bn: 'urn:dev:ow:1', u, v: 1 })).toEqual([{ value: 1 }]);
   });
 
+  test('is refused, and none of the others, where its value is no number', () => {
+    const records = [
+      { bn: 'urn:dev:ow:1:', n: 'a', v: 'warm' },
+      { n: 'b', v: '21.5' },
+      { n: 'c', v: null, vs: 'x' },
+    ];
+    expect(readRecords(...records)).toEqual([{ b: 21.5, c: 'x' }, 'record 0: v: expected a number']);
+  });
+
   test.each([{ toString: 1 }, 7, ['Cel'], false])('costs none of the others where its unit is %j', (u) => {
     const records = [
       { bn: 'urn:dev:ow:1:', n: 'a', v: 1 },
