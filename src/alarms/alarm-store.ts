@@ -13,10 +13,8 @@ import { scopeFilter } from '../platform/mongo/schema/visibility.js';
 
 export const ALARMS = builtInStore('alarms');
 
-export const ALARM_STATUSES = ['raised', 'cleared'] as const;
-
 /** Why an alarm was cleared. */
-export const CLEAR_REASONS = [
+const CLEAR_REASONS = [
   'condition',
   'user',
   'rule changed',

@@ -135,14 +135,6 @@ export function valueFor(op: Operator, value: unknown): unknown {
   return 0;
 }
 
-/** The parameters that a condition reads by name. */
-export function parametersIn(condition: unknown): string[] {
-  if (!isObject(condition)) return [];
-  const own = typeof condition.param === 'string' && condition.param !== '' ? [condition.param] : [];
-  const below = [condition.all, condition.any, [condition.not]].filter(Array.isArray).flat();
-  return [...new Set([...own, ...below.flatMap(parametersIn)])];
-}
-
 export const ACTION_KINDS = ['notify', 'webhook', 'command', 'json'] as const;
 export type ActionKind = (typeof ACTION_KINDS)[number];
 

@@ -5,7 +5,7 @@
  */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -190,9 +190,4 @@ async function linkIptables(folder: string): Promise<void> {
   for (const family of ['iptables', 'ip6tables'])
     for (const name of [family, `${family}-save`, `${family}-restore`])
       await symlink('../engine/usr/sbin/xtables-nft-multi', join(folder, name));
-}
-
-/** Which version of Debian the base images stand on. */
-export async function readRelease({ root }: Packages): Promise<string> {
-  return /PRETTY_NAME="(.*)"/.exec(await readFile(join(root, 'etc/os-release'), 'utf8'))?.[1] ?? '';
 }
