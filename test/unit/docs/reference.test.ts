@@ -1,14 +1,13 @@
 /** The tables of docs/ and the code say the same, both ways. Long because internal limits are listed by name. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
-import type { Router } from 'express';
 import { CONFIG_NAMES, parseConfig } from '../../../src/config.js';
 import { BUILT_IN_ROLES } from '../../../src/core/builtin.js';
 import { ERROR_KINDS } from '../../../src/core/errors.js';
 import { LIMITS } from '../../../src/core/limits.js';
 import { STORES, type Store } from '../../../src/core/stores.js';
-import { type AppDeps, createApp } from '../../../src/express.js';
 import { ROUTES } from '../../../src/openapi/all-routes.js';
+import { routes } from '../../http/routes.js';
 import { filesUnder, sourceFiles } from '../../support/docs/files.js';
 import { readCode, readSection, readTable, readTables } from '../../support/docs/markdown.js';
 
@@ -307,47 +306,11 @@ describe('Dependencies and npm scripts', () => {
 });
 
 describe('Interface', () => {
-  interface Layer {
-    readonly handle: { readonly stack?: Layer[] };
-    readonly route?: { readonly path: string | string[]; readonly stack: readonly { readonly method?: string }[] };
-    match(path: string): false | { readonly path: string };
-  }
-
-  /** Every route of a router and of the routers in it. */
-  function routesOf(stack: readonly Layer[], prefix = ''): string[] {
-    return stack.flatMap((layer) => {
-      const { route, handle } = layer;
-      if (route === undefined) return handle.stack === undefined ? [] : routesOf(handle.stack, prefix + mountOf(layer));
-      const methods = route.stack.flatMap(({ method }) => (method === undefined ? [] : [method.toUpperCase()]));
-      const paths = [route.path].flat();
-      return paths.flatMap((path) => [...new Set(methods)].map((method) => `${method} ${prefix}${path}`));
-    });
-  }
-
-  // A layer tells how much of a path it took.
-  function mountOf(layer: Layer): string {
-    const taken = layer.match('/api/v1/any');
-    return taken === false ? '' : taken.path;
-  }
-
   test('lists every route', () => {
-    const middleware = () => undefined;
-    // Nothing is called: the app is only asked which routes it has.
-    const deps = {
-      sessions: { middleware },
-      corsOrigins: [],
-      basePath: '',
-      trustProxy: 0,
-      mqtt: null,
-      map: { styleUrl: null, origins: [], tilesFile: null },
-      settings: { map: () => null },
-    } as unknown as AppDeps;
-    const { router } = createApp(deps) as unknown as { router: Router };
     const shown = tableOf(`${REFERENCE}/http-api.md`, 'Routes').map(
       ([method, path]) => `${method} ${readCode(path)[0]}`,
     );
-    const known = new Set(routesOf(router.stack as unknown as Layer[]));
-    expect([...shown].sort()).toEqual([...known].sort());
+    expect([...shown].sort()).toEqual(routes().sort());
   });
 
   test('says of each route what its declaration says', () => {
