@@ -15,7 +15,7 @@ names), whose user needs the role clusterManager for it. Vigil must have been st
 const KEY = { _oid: 1, time: 1 };
 
 /** Resolves with a message for the terminal. */
-export async function shardPackets(db: Db): Promise<string> {
+async function shardPackets(db: Db): Promise<string> {
   const admin = db.client.db('admin');
   const hello = await admin.command({ hello: 1 });
   if (hello.msg !== 'isdbgrid') throw new PlainError('MONGODB_URI is not a sharded cluster');

@@ -16,7 +16,7 @@ export interface Connection {
 
 const READ_BYTES = 256 * 1_024;
 // One buffer serves all connections: each read is processed before the next one begins.
-export const readBuffer = Buffer.allocUnsafe(READ_BYTES);
+const readBuffer = Buffer.allocUnsafe(READ_BYTES);
 
 /** The text of a request. */
 export function toRequest({ url, token }: Target, { method, path, body }: Wanted): string {

@@ -51,7 +51,7 @@ export interface MqttOptions {
 const compiled = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 /** Measures with the given MongoDB, in a separate database. */
-export async function measureMqtt(mongodbUri: string, options: MqttOptions): Promise<MqttMeasured> {
+async function measureMqtt(mongodbUri: string, options: MqttOptions): Promise<MqttMeasured> {
   const rawPerSecond = await measureRaw(mongodbUri, options.seconds / 2);
   const service = await startService(mongodbUri, options.profileFolder);
   try {

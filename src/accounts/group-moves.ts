@@ -24,7 +24,7 @@ export async function findGroupIds(database: Database, scope: Scope, ids: readon
 }
 
 /** All collections whose entities belong to groups. */
-export async function ownedCollections(database: Database): Promise<string[]> {
+async function ownedCollections(database: Database): Promise<string[]> {
   const custom = await mapDriverErrors(() => database.db.collection('stores').find().project({ name: 1 }).toArray());
   return [...STORES.keys(), ...custom.map(({ _id, name }) => innerName(name, String(_id)))].map(collectionName);
 }

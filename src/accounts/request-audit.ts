@@ -7,7 +7,7 @@ const EVERYDAY = /^\/api\/v1\/objects(?:\/[\w-]+(?:\/packets)?)?$/;
 const RIGHTS: ReadonlySet<string> = new Set(['users', 'roles', 'groups']);
 
 /** The action to record for a request; null if the request is no security event. `segments`: without api/v1. */
-export function securityAction(method: string, segments: readonly string[], status: number): string | null {
+function securityAction(method: string, segments: readonly string[], status: number): string | null {
   const [store = '', id, part] = segments;
   if (store === 'auth' && method === 'POST') {
     return ({ 200: 'login', 401: 'login failed', 403: 'forbidden', 429: 'login refused' } as const)[status] ?? null;

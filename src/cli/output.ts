@@ -122,7 +122,7 @@ const toLine = (cells: readonly string[], widths: readonly number[]): string =>
     .trimEnd();
 
 /** Formats a value on one line, without control characters for the terminal. */
-export function formatCell(value: unknown): string {
+function formatCell(value: unknown): string {
   if (value === undefined || value === null) return '';
   return plain(typeof value === 'object' ? JSON.stringify(value) : String(value));
 }

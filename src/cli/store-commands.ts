@@ -57,7 +57,7 @@ function inlineReferences(part: unknown, whole: Schema, depth: number): unknown 
 const decode = (name: string): string => decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~');
 
 /** Converts `night-shifts` to `NightShift`. */
-export function toTypeName(store: string): string {
+function toTypeName(store: string): string {
   const words = store.replace(/s$/, '').split('-');
   return words.map((word) => (word[0] ?? '').toUpperCase() + word.slice(1)).join('') || 'Entity';
 }

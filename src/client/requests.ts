@@ -110,7 +110,7 @@ async function ensureSuccess(response: Response): Promise<Response> {
 }
 
 /** One request of nobody or with a token. */
-export async function openOnce(
+async function openOnce(
   settings: Pick<RequestSettings, 'url' | 'fetch' | 'credentials'>,
   { method, path, body, headers, signal }: HttpRequest,
   token: string | null,

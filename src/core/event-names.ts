@@ -1,7 +1,7 @@
 /** The names of live events, and of those of webhooks. */
 
 /** The events of alarms: only for those who may read these. */
-export const ALARM_EVENTS = ['alarm-raised', 'alarm-updated', 'alarm-cleared'] as const;
+const ALARM_EVENTS = ['alarm-raised', 'alarm-updated', 'alarm-cleared'] as const;
 
 export const EVENT_NAMES = [
   'object-packet',

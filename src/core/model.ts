@@ -10,7 +10,7 @@ export type DataType = (typeof DATA_TYPES)[number];
 // Models of other platforms are accepted as exported. docs/reference/stores.md names what unusual parameter names cannot do.
 const PARAMETER_NAME = /^[^\s\p{Cc}]{1,64}$/u;
 /** The name of a declared command: without characters that change the meaning of a path or of an MQTT topic, not `.` or `..`. */
-export const ACTION_NAME = /^(?!\.{1,2}$)[^\s\p{Cc}\p{Noncharacter_Code_Point}/+#]{1,64}$/u;
+const ACTION_NAME = /^(?!\.{1,2}$)[^\s\p{Cc}\p{Noncharacter_Code_Point}/+#]{1,64}$/u;
 /** The name of an undeclared command, not `.` or `..`, which browsers remove from paths. */
 export const COMMAND_NAME = /^(?!\.{1,2}$)[A-Za-z0-9_.:-]{1,64}$/;
 /** The folder whose parameters `topic` and `payload` hold the last MQTT message. */

@@ -4,7 +4,7 @@
 export const ID = /^[0-9a-f]{24}$/i;
 
 /** Browsers and other URL parsers remove these segments from a path (RFC 3986, 5.2.4), even percent-encoded. */
-export const isDotSegment = (name: string): boolean => name === '.' || name === '..';
+const isDotSegment = (name: string): boolean => name === '.' || name === '..';
 
 // Line breaks and tabs are control characters, which are refused.
 // Nobody sees the others either, which come along when a text is copied: soft hyphens, zero widths, marks of direction, fillers.

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { ID } from './own-id.js';
 
-export const WEBHOOK_MODES = ['object', 'batch'] as const;
+const WEBHOOK_MODES = ['object', 'batch'] as const;
 export type WebhookMode = (typeof WEBHOOK_MODES)[number];
 
 /** The settings of a handler with a `url`. */

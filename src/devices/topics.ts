@@ -10,7 +10,7 @@ import { toShellyPacket } from './sources/shelly.js';
 
 /** The MQTT parser replaces invalid UTF-8 with this character and reports no error. */
 export const REPLACEMENT = '\ufffd';
-export const STATE_TOPIC = 'base/state';
+const STATE_TOPIC = 'base/state';
 export const COMMANDS_TOPIC = 'base/commands';
 /** Where the device publishes the result of a command. */
 export const resultTopicOf = (commandId: string): string => `${COMMANDS_TOPIC}/${commandId}/result`;

@@ -162,7 +162,7 @@ const collectionOfStore = ({ db }: Database, { _id, name }: Entity) =>
   db.collection(collectionName(innerName(name as string, _id)));
 
 /** Whether a store has no entities. */
-export async function isEmptyStore(database: Database, entity: Entity): Promise<boolean> {
+async function isEmptyStore(database: Database, entity: Entity): Promise<boolean> {
   const options = { projection: { _id: 1 } } as const;
   return (await mapDriverErrors(() => collectionOfStore(database, entity).findOne({}, options))) === null;
 }
@@ -197,7 +197,7 @@ export async function removeStore(database: Database, entity: Entity): Promise<v
   }
 }
 
-export const NOT_EMPTY = () => conflict('the store is not empty: remove its entities first');
+const NOT_EMPTY = () => conflict('the store is not empty: remove its entities first');
 
 /** Creates an entity in any store. Throws 404, without storing the entity, when an added store was removed meanwhile. */
 export async function createInAddedStore(database: Database, store: Store, entity: Entity): Promise<Entity> {

@@ -5,7 +5,7 @@ import { badRequest } from '../core/errors.js';
 import { EVENT_NAMES, type EventName } from '../core/feed.js';
 
 /** The names of presence packets among past events; live, they are `object-packet` like all others. */
-export const PRESENCE_NAMES = ['object-online', 'object-offline'] as const;
+const PRESENCE_NAMES = ['object-online', 'object-offline'] as const;
 export type PastEventName = EventName | (typeof PRESENCE_NAMES)[number];
 export const PAST_EVENT_NAMES: readonly PastEventName[] = [...EVENT_NAMES, ...PRESENCE_NAMES];
 

@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import type { Bounds, Interval } from '../packets/default-interval.js';
 
 /** An interval of ISO 8601, both ends included. */
-export const INTERVAL_HEADER = 'X-Interval';
+const INTERVAL_HEADER = 'X-Interval';
 
 export function tellInterval(res: Response, asked: Bounds, taken: Interval | null): void {
   if (taken === null || (asked.fromMs !== null && asked.toMs !== null)) return;

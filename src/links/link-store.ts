@@ -26,7 +26,7 @@ export interface Link {
 
 const TOKENS = 'tokens';
 
-export function toLink({ _id, name, user, time, expiresAt, _link: link }: Document): Link {
+function toLink({ _id, name, user, time, expiresAt, _link: link }: Document): Link {
   return {
     _id: String(_id),
     name,

@@ -8,7 +8,7 @@ import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { partitionOf } from '../processing/processor.js';
 
-export const NOTIFICATIONS = 'notifications';
+const NOTIFICATIONS = 'notifications';
 
 /** `held`: part of a digest. `dropped`: nobody is to be told any more. */
 export type NotificationState = 'pending' | 'sent' | 'failed' | 'dropped' | 'held';
@@ -243,7 +243,7 @@ export async function dropLane(database: Database, lane: Lane, error: string, no
 }
 
 /** Whether a digest waits, and which. Throws 503. */
-export async function findDigest(database: Database, lane: Lane): Promise<string | null> {
+async function findDigest(database: Database, lane: Lane): Promise<string | null> {
   const filter = { ...inLane(lane), step: 'digest', state: 'pending' };
   return (await mapDriverErrors(() => rowsOf(database).findOne(filter, { projection: { _id: 1 } })))?._id ?? null;
 }

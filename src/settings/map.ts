@@ -12,7 +12,7 @@ export interface ConfiguredMap {
   readonly tilesFile: string | null;
 }
 
-export const STREETS_ORIGIN = 'https://tiles.openfreemap.org';
+const STREETS_ORIGIN = 'https://tiles.openfreemap.org';
 
 const KINDS = ['openfreemap', 'style', 'tiles', 'none'] as const;
 export const KINDS_IN_USE = [...KINDS, 'file'] as const;

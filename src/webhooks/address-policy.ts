@@ -16,7 +16,7 @@ const NEVER = [
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
 /** A network as text, `10.0.0.0/8`, or a single address; null for anything else. */
-export function parseNetwork(text: string): Network | null {
+function parseNetwork(text: string): Network | null {
   try {
     if (text.includes('/')) return ipaddr.parseCIDR(text);
     const address = ipaddr.parse(text);

@@ -8,18 +8,14 @@ import { isAllowedAddress, type Network } from './address-policy.js';
 import type { FoundAddress, Resolve } from './names.js';
 
 /** The reason for which nothing was connected to. */
-export class AddressError extends Error {
+class AddressError extends Error {
   readonly code = 'ERR_WEBHOOK_ADDRESS';
 }
 
 const REFUSED = 'the address is not public, and not in WEBHOOK_NETWORKS';
 
 /** The addresses of a host name that requests may be sent to. Throws `AddressError` where it has others alone. */
-export async function findAddresses(
-  hostname: string,
-  allowed: readonly Network[],
-  resolve: Resolve,
-): Promise<FoundAddress[]> {
+async function findAddresses(hostname: string, allowed: readonly Network[], resolve: Resolve): Promise<FoundAddress[]> {
   const literal = literalOf(hostname);
   const found = literal === null ? await lookUp(hostname, resolve) : [{ address: literal, family: isIP(literal) }];
   const good = found.filter(({ address }) => isAllowedAddress(address, allowed));

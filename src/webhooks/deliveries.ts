@@ -7,7 +7,7 @@ import type { OutputWrite } from '../processing/commit.js';
 
 export const DELIVERIES = 'deliveries';
 
-export const DELIVERY_STATES = ['pending', 'delivered', 'dead', 'withheld'] as const;
+const DELIVERY_STATES = ['pending', 'delivered', 'dead', 'withheld'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** Why messages of a handler that has changed hands since are not sent. */

@@ -3,7 +3,7 @@ import { LIMITS } from '../core/limits.js';
 import { MINUTE_MS, SECOND_MS } from '../core/units.js';
 
 /** After these, every hour. */
-export const RETRY_DELAYS_MS: readonly number[] = [
+const RETRY_DELAYS_MS: readonly number[] = [
   SECOND_MS,
   5 * SECOND_MS,
   30 * SECOND_MS,

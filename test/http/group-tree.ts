@@ -33,7 +33,7 @@ function toOwned(collection: string, { _id, group, branch }: Document): Owned {
 }
 
 /** The groups from the root down to this one, by their parents alone; a ring ends where it closes. */
-export function chainOf(parents: ReadonlyMap<string, string | null>, group: string): string[] {
+function chainOf(parents: ReadonlyMap<string, string | null>, group: string): string[] {
   const chain: string[] = [];
   for (let at: string | null = group; at !== null && !chain.includes(at); at = parents.get(at) ?? null) {
     chain.unshift(at);

@@ -21,7 +21,7 @@ export type CallerKind = (typeof CALLERS)[number];
 export const PLACES = ['own', 'sub', 'above', 'foreign', 'owned', 'shared', 'missing'] as const;
 export type Place = (typeof PLACES)[number];
 
-export const SCOPES = ['GET /objects/*', 'DELETE /objects/*', 'POST /objects/*/commands/*'];
+const SCOPES = ['GET /objects/*', 'DELETE /objects/*', 'POST /objects/*/commands/*'];
 
 export interface RightsFixture {
   /** The chain of groups that ends with this one, by name: root, own, sub (of own), foreign, empty. */

@@ -58,7 +58,7 @@ const VALUES = [
 ];
 const REFUSED_VALUES = ['1e400', '-1e400', '"\\ud800"', '"\\udc00x"'];
 
-export const jsonName = fc.oneof(
+const jsonName = fc.oneof(
   { weight: 12, arbitrary: fc.constantFrom(...NAMES) },
   { weight: 3, arbitrary: fc.constant('"_bsontype"') },
   { weight: 1, arbitrary: fc.constantFrom(...REFUSED) },

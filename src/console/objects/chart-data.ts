@@ -80,7 +80,7 @@ export const silenceMsOf = (times: readonly number[]): number =>
   Math.max(GAP_MS, GAP_DISTANCES * usualDistanceMs(times));
 
 /** The median of the distances between neighbours. */
-export function usualDistanceMs(times: readonly number[]): number {
+function usualDistanceMs(times: readonly number[]): number {
   const distances = times.slice(1).map((timeMs, index) => timeMs - (times[index] as number));
   return distances.sort((a, b) => a - b)[Math.floor(distances.length / 2)] ?? 0;
 }

@@ -141,7 +141,7 @@ const has = (packets: readonly Packet[] | null, id: string | undefined): boolean
 /** Packets may come late. */
 const inOrder = (packets: readonly Packet[]): Packet[] => [...packets].sort((a, b) => a.time - b.time);
 
-export function toChartData(packets: readonly Packet[], name: string): ChartData {
+function toChartData(packets: readonly Packet[], name: string): ChartData {
   const shown = packets.filter((packet) => numberAt(packet, name) !== null);
   return { times: shown.map(({ time }) => time / 1_000), values: shown.map((packet) => numberAt(packet, name)) };
 }

@@ -11,7 +11,7 @@ interface ActiveObject {
 export type Activity = 'moving' | 'standing' | 'reporting' | 'silent' | 'offline' | 'never';
 
 /** Of an object whose `offlineAfter` is not set: nothing else would tell that it is gone. */
-export const SILENT_MS = 2 * 3_600_000;
+const SILENT_MS = 2 * 3_600_000;
 
 export const isOnline = (object: ActiveObject): boolean => object.state?.online === true;
 

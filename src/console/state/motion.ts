@@ -22,7 +22,7 @@ export interface Stop {
 }
 
 /** A receiver that stands still reports less. */
-export const MOVING_KMH = 1;
+const MOVING_KMH = 1;
 /** A speed that is older says nothing of now. */
 export const MOTION_MS = 10 * 60_000;
 

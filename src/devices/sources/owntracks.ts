@@ -100,7 +100,7 @@ function namesIn(topic: string): { readonly user: string | undefined; readonly d
 }
 
 /** `owntracks/jane/phone` names the device: by both names, by its own, by its tracker id, by its user. */
-export function devicesOf(topic: Json | undefined, headers: SourceRequest['headers'], tid: Json | undefined): string[] {
+function devicesOf(topic: Json | undefined, headers: SourceRequest['headers'], tid: Json | undefined): string[] {
   const named = typeof topic === 'string' ? namesIn(topic) : { user: undefined, device: undefined };
   const text = (value: string | string[] | undefined): string | undefined =>
     typeof value === 'string' ? value : undefined;

@@ -8,7 +8,7 @@ import { asObject, identifiers, parseBody, present, type SourceKind, toTime, wit
 
 const METHODS: ReadonlySet<unknown> = new Set(['NotifyStatus', 'NotifyFullStatus', 'NotifyEvent']);
 
-export const isNotification = (body: unknown): body is JsonObject =>
+const isNotification = (body: unknown): body is JsonObject =>
   isObject(body) && METHODS.has(body.method) && isObject(body.params);
 
 const TAKEN: ReadonlySet<string> = new Set(['ts', 'time', 'id', 'online']);

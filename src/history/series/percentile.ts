@@ -1,7 +1,7 @@
 /** Percentiles of many values, exact, in slices: each turn looks at a bounded number of them. Pure. */
 
 /** How many values are sorted at once. */
-export const SORTED_VALUES = 10_000;
+const SORTED_VALUES = 10_000;
 const SLICE = 65_536;
 const DIGITS = 4;
 const DIGIT_BITS = 16;

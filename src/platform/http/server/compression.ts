@@ -14,7 +14,7 @@ const OPTIONS = { level: 1 };
 const GZIP = /(?:^|,)\s*(?:x-)?gzip\s*(?:;\s*q=(?!0(?:\.0{0,3})?\s*(?:,|$))[\d.]+\s*)?(?:,|$)/i;
 
 /** Whether the client of a request accepts gzip. */
-export const acceptsGzip = (header: string | undefined): boolean => header !== undefined && GZIP.test(header);
+const acceptsGzip = (header: string | undefined): boolean => header !== undefined && GZIP.test(header);
 
 let running = 0;
 

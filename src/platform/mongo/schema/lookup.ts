@@ -19,7 +19,7 @@ export type KeyField = '_id' | 'id';
  * Parses a key: `_id`, or for objects and sources also the own `id` (docs/reference/stores.md); null for an invalid key. For the user
  * of a device, and for a token that names objects, an own id always means that object, even if another object has the id by now.
  */
-export function parseKey(store: Store, scope: Scope, key: string): [KeyField, string] | null {
+function parseKey(store: Store, scope: Scope, key: string): [KeyField, string] | null {
   if (isId(key)) return ['_id', key.toLowerCase()];
   if (!store.unique.includes('id')) return null;
   const ownId = toOwnId(key);
