@@ -12,6 +12,8 @@ export const GEOCODER_LIMITS = {
   geocoderPerCallerMs: MINUTE_MS,
   geocoderCached: 10_000,
   geocoderCachedMs: DAY_MS,
+  // A proxy before a geocoder that restarts answers 404, too.
+  geocoderNotFoundCachedMs: 5 * MINUTE_MS,
   geocoderAddressCharacters: 300,
   geocoderFailureLogMs: MINUTE_MS,
 } as const;

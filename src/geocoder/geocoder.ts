@@ -36,7 +36,13 @@ export interface GeocoderDeps {
 /** A question that waits for its answer, and who asked first. */
 interface Asked {
   readonly callerId: string;
-  readonly places: Promise<readonly AddressPlace[]>;
+  readonly answer: Promise<Answer>;
+}
+
+interface Answer {
+  readonly places: readonly AddressPlace[];
+  /** How long they are remembered. */
+  readonly cachedMs: number;
 }
 
 const AGENT = 'Vigil-Geocoder';
@@ -48,7 +54,6 @@ export function createGeocoder(settings: GeocoderSettings, { sender, log, ending
   const adapter = ADAPTERS[settings.kind];
   const known = new LRUCache<string, readonly AddressPlace[]>({
     ...cacheSize(LIMITS.geocoderCached),
-    ttl: LIMITS.geocoderCachedMs,
     perf: { now: () => clock.steadyMs() },
   });
   const asked = new Map<string, Asked>();
@@ -58,16 +63,17 @@ export function createGeocoder(settings: GeocoderSettings, { sender, log, ending
   });
   const fail = createFail(log);
 
-  async function ask(query: Query): Promise<readonly AddressPlace[]> {
+  async function ask(query: Query): Promise<Answer> {
     const headers = { 'user-agent': AGENT, accept: 'application/json' };
     const url = toUrl(settings, query);
     const outcome = await sender.send({ method: 'GET', url, headers, body: NOTHING, signal: ending });
     if (outcome.status === null) return fail(outcome.error ?? 'no answer');
-    // Pelias and Photon answer so to what they cannot read; Nominatim of an older kind to a place without an address.
-    if (outcome.status === 404) return [];
+    // Pelias and Photon answer so to what they cannot read; Nominatim of an older kind to a place without an address; and a proxy
+    // while the geocoder behind it restarts, which would hide addresses for a day.
+    if (outcome.status === 404) return { places: [], cachedMs: LIMITS.geocoderNotFoundCachedMs };
     if (outcome.status !== 200) return fail(`it answered ${outcome.status}`);
     try {
-      return adapter.read(JSON.parse(outcome.answer));
+      return { places: adapter.read(JSON.parse(outcome.answer)), cachedMs: LIMITS.geocoderCachedMs };
     } catch {
       return fail(`the answer is not one of ${settings.kind}`);
     }
@@ -79,13 +85,13 @@ export function createGeocoder(settings: GeocoderSettings, { sender, log, ending
     const found = known.get(key);
     if (found !== undefined) return found;
     const running = asked.get(key);
-    if (running !== undefined) return running.places;
+    if (running !== undefined) return (await running.answer).places;
     checkShare([...asked.values()], callerId);
-    const own = { callerId, places: ask(query) };
+    const own = { callerId, answer: ask(query) };
     asked.set(key, own);
     try {
-      const places = await own.places;
-      known.set(key, places);
+      const { places, cachedMs } = await own.answer;
+      known.set(key, places, { ttl: cachedMs });
       return places;
     } finally {
       asked.delete(key);

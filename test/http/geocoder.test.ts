@@ -7,7 +7,7 @@ import { LIMITS } from '../../src/core/limits.js';
 import type { GeocoderKind } from '../../src/geocoder/adapters.js';
 import { createPerson } from '../support/callers.js';
 import { startSecond, type TestService, useService } from '../support/fixture.js';
-import { until } from '../support/until.js';
+import { eventually, until } from '../support/until.js';
 
 const asked: URL[] = [];
 let answer: (url: URL, res: ServerResponse) => void;
@@ -205,6 +205,28 @@ test('waits no longer than its bound', async () => {
     expect((await reverse(services.pelias)).status).toBe(503);
   } finally {
     Object.assign(LIMITS, { geocoderAnswerMs: usualMs });
+  }
+});
+
+test('remembers a 404 for a short while only, and an empty answer for longer', async () => {
+  answer = (_url, res) => send(res, 'no such page', 404);
+  expect((await reverse(services.photon)).body.address).toBeNull();
+  answer = (_url, res) => send(res, collection(HOUSE));
+  expect((await reverse(services.photon)).body.address).toBeNull();
+  expect(asked).toHaveLength(1);
+  const usualMs = LIMITS.geocoderNotFoundCachedMs;
+  Object.assign(LIMITS, { geocoderNotFoundCachedMs: 1 });
+  try {
+    answer = (url, res) =>
+      url.pathname.endsWith('/reverse') ? send(res, 'bad gateway', 404) : send(res, collection());
+    lat += 0.01;
+    expect((await reverse(services.photon)).body.address).toBeNull();
+    expect((await search(services.photon, 'Nowhere at all')).body.places).toEqual([]);
+    answer = (_url, res) => send(res, collection(HOUSE));
+    await eventually(async () => expect((await reverse(services.photon)).body.address).toContain('Dachau'));
+    expect((await search(services.photon, 'Nowhere at all')).body.places).toEqual([]);
+  } finally {
+    Object.assign(LIMITS, { geocoderNotFoundCachedMs: usualMs });
   }
 });
 
