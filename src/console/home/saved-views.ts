@@ -11,7 +11,7 @@ export interface SavedView extends Entity {
   readonly group: string;
 }
 
-/** More are not offered. */
+/** More of either are not offered. */
 const MOST = 1_000;
 
 /** By name; null until they are read. */
@@ -24,8 +24,13 @@ export const pathOfView = ({ query }: SavedView): string => (query === '' ? '/' 
 
 export async function loadSavedViews(): Promise<void> {
   if (!may('GET', '/views')) return;
-  const found = await list<SavedView>('/views', { only: 'name,query,shared,owner,group', limit: MOST });
-  savedViews.value = found
-    .filter((view) => view.shared === true || isMine(view))
-    .sort((one, other) => one.name.localeCompare(other.name, undefined, { numeric: true }));
+  const find = (where: Record<string, string>): Promise<SavedView[]> =>
+    list<SavedView>('/views', { only: 'name,query,shared,owner,group', limit: MOST, ...where });
+  const [own, shared] = await Promise.all([
+    find({ 'where.owner': user.value?._id ?? '' }),
+    find({ 'where.shared': 'true' }),
+  ]);
+  savedViews.value = [...own, ...shared.filter((view) => !isMine(view))].sort((one, other) =>
+    one.name.localeCompare(other.name, undefined, { numeric: true }),
+  );
 }

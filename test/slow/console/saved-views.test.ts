@@ -1,5 +1,6 @@
 /** Saved views of the first page: saved by a name, opened from the menu and with Ctrl-K, shared with a group. */
 import { beforeAll, expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
 import type { Page } from 'playwright-core';
 import { OPERATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../../src/core/builtin.js';
 import { entityOf } from '../../support/answers.js';
@@ -58,6 +59,28 @@ test('saves what is shown, and shows it again from the menu and with Ctrl-K', as
   await page.getByRole('option', { name: 'Warm first' }).waitFor();
   await page.keyboard.press('Enter');
   await eventually(async () => expect(await names(page)).toEqual(['Beta', 'Alpha']));
+});
+
+test('offers the views of a user whose colleagues have saved thousands for themselves', async () => {
+  const person = await createPerson(service, { role: OPERATOR_ROLE_ID, group: north });
+  const colleague = await createPerson(service, { role: OPERATOR_ROLE_ID, group: north });
+  const ours = { name: 'Ours', query: 'show=online', shared: true };
+  for (const view of [{ name: 'Theirs', query: '' }, ours]) entityOf(await colleague.call('POST', 'views', view));
+  const views = service.client.db().collection('views');
+  const theirs = await views.findOne({ name: 'Theirs' });
+  const copies = Array.from({ length: 2_000 }, (_, index) => ({
+    ...theirs,
+    _id: new ObjectId(),
+    name: `Theirs ${index}`,
+  }));
+  await views.insertMany(copies);
+  entityOf(await person.call('POST', 'views', { name: 'Own', query: 'show=offline' }));
+  await views.insertMany(copies.map((copy) => ({ ...copy, _id: new ObjectId() })));
+  const page = await browser.openAs('/', person);
+  await openMenu(page);
+  const offered = page.getByRole('dialog').getByRole('link').locator('span:first-child');
+  await eventually(async () => expect(await offered.allTextContents()).toEqual(['Ours', 'Own']));
+  await views.deleteMany({ name: /^(Theirs|Ours|Own)/ });
 });
 
 test('replaces a view of the same name, and removes it', async () => {
