@@ -188,7 +188,9 @@ export function listCommands(
 ): Promise<JsonPage> {
   // Few commands are open, and devices poll for them frequently.
   const isShort = selection.statuses?.every((status) => OPEN_STATUSES.includes(status)) === true;
-  return listEntities(database, COMMANDS, scope, page, { conditions: conditionsOf(selection), isShort });
+  const conditions = conditionsOf(selection);
+  // A device carries out what it reads, which an election must not undo.
+  return listEntities(database, COMMANDS, scope, page, { conditions, isShort, isCommitted: true });
 }
 
 /** docs/reference/http-api.md, `meta`, for these commands. */

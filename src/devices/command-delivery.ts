@@ -54,8 +54,11 @@ interface DeliveryState {
   onConfirm: ((fate: Fate) => void) | null;
 }
 
-/** What became of a command that was sent: the device refused it with an outcome, confirmed it, or did neither. */
-type Fate = CommandOutcome | 'delivered' | 'unconfirmed';
+/**
+ * What became of a command that was sent: the device refused it with an outcome, or confirmed it; it was written to a device that
+ * confirms nothing (QoS 0); or neither.
+ */
+type Fate = CommandOutcome | 'confirmed' | 'written' | 'unconfirmed';
 
 export function createDeliverer(deps: DeliveryDeps): Deliverer {
   const states = new WeakMap<Connection, DeliveryState>();
@@ -123,7 +126,7 @@ const isFull = ({ peer }: Connection, { unconfirmed }: DeliveryState): boolean =
 
 /** A device of MQTT 5 may refuse a command in its PUBACK (section 3.4.2.1). */
 function toFate(reasonCode: number): Fate {
-  if (reasonCode < FIRST_FAILURE) return 'delivered';
+  if (reasonCode < FIRST_FAILURE) return 'confirmed';
   return { status: 'failed', result: { reasonCode, message: 'the device refused the command' } };
 }
 
@@ -154,8 +157,11 @@ async function sendAll(deps: DeliveryDeps, connection: Connection, state: Delive
       if (command === null) state.mayHold = heldBefore;
       if (command === null || state.isEnded) break;
       const fate = await send(connection, state, command, deps.now());
-      if (fate === 'delivered') await confirmDelivery(deps.database, command._id, connection.id, deps.now());
-      else if (fate !== 'unconfirmed') await finish(deps, { objectId, commandId: command._id }, fate);
+      if (fate === 'unconfirmed') continue;
+      // The device has what it confirms, also if a connection that has broken without a word has taken the command since.
+      const holder = fate === 'confirmed' ? null : connection.id;
+      if (typeof fate === 'string') await confirmDelivery(deps.database, command._id, holder, deps.now());
+      else await finish(deps, { objectId, commandId: command._id }, fate);
     }
   }
 }
@@ -213,7 +219,7 @@ async function send(
   connection.sending = messageId;
   if (qos > 0) state.unconfirmed.add(messageId);
   const written = new Promise<Fate>((resolve) => {
-    peer.write(bytes, (isSent) => resolve(isSent ? 'delivered' : 'unconfirmed'));
+    peer.write(bytes, (isSent) => resolve(isSent ? 'written' : 'unconfirmed'));
   });
   const fate = await (qos === 0 ? Promise.race([written, confirmed]) : confirmed);
   clock.clearTimer(timer);

@@ -19,7 +19,7 @@ import {
   summarizeFound,
 } from '../platform/mongo/bson/raw-cursor.js';
 import { readObjectId } from '../platform/mongo/bson/reader.js';
-import type { Database } from '../platform/mongo/driver/client.js';
+import { COMMITTED_READ, type Database } from '../platform/mongo/driver/client.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
 import { collectionName } from '../platform/mongo/schema/collections.js';
 import { findByKey, findStored, isVisibleToOwner, type KeyField, resolveKey } from '../platform/mongo/schema/lookup.js';
@@ -32,10 +32,14 @@ export const SEARCHED = ['name', 'id', 'login'];
 /** The orders that an index of every store provides. */
 const INDEXED = { sort: '_id', time: false };
 
-/** Conditions beside those of the query. `isShort`: an index makes the list short, whatever its `limit`. */
+/**
+ * Conditions beside those of the query. `isShort`: an index makes the list short, whatever its `limit`. `isCommitted`: it has only what a
+ * majority has stored, which no election undoes.
+ */
 export interface ListConditions {
   readonly conditions: readonly Filter<Document>[];
   readonly isShort: boolean;
+  readonly isCommitted?: boolean;
 }
 
 /** A page of readable entities as JSON, by default ordered by `_id`. */
@@ -46,13 +50,12 @@ export async function listEntities(
   page: Page,
   filter: ListConditions | null = null,
 ): Promise<JsonPage> {
-  const also = filter?.conditions ?? [];
   const maxCost = page.isOfEach ? 'scan' : costOf(page, INDEXED);
   const cost = maxCost === 'page' && filter?.isShort ? 'quick' : maxCost;
   if (page.limit === 0) return EMPTY_PAGE;
   // Equal requests of equal scopes in one iteration of the event loop share one read and its JSON.
-  const name = `page ${JSON.stringify([store.name, store.throughObjects, scope, page, also])}`;
-  const read = (reader: Database) => readEntities(reader, store, scope, page, also);
+  const name = `page ${JSON.stringify([store.name, store.throughObjects, scope, page, filter])}`;
+  const read = (reader: Database) => readEntities(reader, store, scope, page, filter);
   return database.batch(name, [database], async (callers) =>
     sharePage(await runList(callers, cost, read), callers.length),
   );
@@ -63,9 +66,9 @@ async function readEntities(
   store: Store,
   scope: Scope,
   page: Page,
-  also: readonly Filter<Document>[],
+  only: ListConditions | null,
 ): Promise<JsonPage> {
-  const first = also.length === 0 ? firstOf(page) : null;
+  const first = only === null ? firstOf(page) : null;
   if (first !== null) {
     const { filter, isWhole } = await readableFirst(database, store, scope, first);
     const found = await readWhere(database, store, page, [filter]);
@@ -73,7 +76,8 @@ async function readEntities(
     if (isWhole || found.isCut || found.count === page.limit) return found;
     found.release?.();
   }
-  return readWhere(database, store, page, [await readableFilter(database, store, scope), ...also]);
+  const readable = [await readableFilter(database, store, scope), ...(only?.conditions ?? [])];
+  return readWhere(database, store, page, readable, only?.isCommitted ? COMMITTED_READ : {});
 }
 
 function readWhere(
@@ -81,11 +85,13 @@ function readWhere(
   store: Store,
   page: Page,
   readable: readonly Filter<Document>[],
+  concern: Document = {},
 ): Promise<JsonPage> {
   const command: Document = {
     find: collectionName(store.name),
     ...toPageFind(store, page, [...readable, ...selectionFilter(store, page, SEARCHED)]),
     ...projected(store, page.only),
+    ...concern,
   };
   // The latest values of an object may be long.
   if (page.isOfEach) command.batchSize = LIMITS.latestBatchObjects;

@@ -1,5 +1,6 @@
 /** Delivery of commands over MQTT: once, in order, on any instance, or after the device connects. */
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { ObjectId } from 'mongodb';
 import type { IClientOptions, MqttClient } from 'mqtt';
 import { ADMIN, startSecond, useService } from '../support/fixture.js';
 import { bytesOf, CONNECT, connectDevice, connectRaw, createObject, type RawDevice } from '../support/mqtt-device.js';
@@ -121,6 +122,21 @@ test('sends nothing to a device without a subscription', async () => {
   await until(() => raw.received.at(-1)?.cmd === 'pingresp');
   expect(publishesOf(raw)).toEqual([]);
   expect(await statusOf(commandId)).toBe('queued');
+});
+
+test('marks a command delivered that another connection has taken before the device confirms it', async () => {
+  const id = await create();
+  const raw = await listenRaw(id);
+  const _id = await command(id, 'ping');
+  await until(() => publishesOf(raw).length === 1);
+  // As a connection does that has broken without a word, on an instance that does not know it yet.
+  const commands = service.client.db().collection('commands');
+  await commands.updateOne({ _id: new ObjectId(_id) }, { $set: { _holder: 'another connection' } });
+  raw.send({ cmd: 'puback', messageId: publishesOf(raw)[0]?.messageId as number });
+  await until(async () => (await commands.findOne({ _id: new ObjectId(_id) }))?.status === 'delivered');
+  const next = await command(id, 'pong');
+  await until(() => publishesOf(raw).length === 2);
+  expect(publishesOf(raw).map(({ payload }) => JSON.parse(String(payload))._id)).toEqual([_id, next]);
 });
 
 test('resends unconfirmed commands first after a reconnect, but not confirmed ones', async () => {

@@ -1,6 +1,6 @@
 /**
  * One instance of the service: the real ingest, change stream, caches, live feed, and where a run has them the workers (processing,
- * webhooks, alarms) over a simulated database. It connects them as `context.ts` and `watching.ts` do; HTTP, MQTT and Socket.IO are left
+ * webhooks, alarms) or commands over a simulated database. It connects them as `context.ts` and `watching.ts` do; HTTP, MQTT and Socket.IO are left
  * out.
  */
 import type { Logger } from 'pino';
@@ -23,6 +23,7 @@ import { type Database, databaseOf } from '../../src/platform/mongo/driver/clien
 import { mapDriverErrors } from '../../src/platform/mongo/driver/errors.js';
 import { retryUntilAvailable } from '../../src/platform/ops/lifecycle.js';
 import { createWorkers, type WorkerParts, type Workers } from '../../src/workers.js';
+import { type CommandParts, createCommandParts } from './command-parts.js';
 import { simulatedClient } from './database/client.js';
 import type { SimulatedDatabase } from './database/network.js';
 import type { Receivers } from './receivers.js';
@@ -32,6 +33,10 @@ export interface Instance {
   readonly ingest: Ingest;
   /** Null in runs without. */
   readonly workers: Workers | null;
+  /** Null in runs without. */
+  readonly commands: CommandParts | null;
+  /** Up to where it has taken changes in. */
+  readonly applied: () => string;
 }
 
 /** What the workers of an instance need of the world around them. */
@@ -66,6 +71,7 @@ function createApplied() {
   const known: { readonly atMs: number; readonly position: string }[] = [];
   return {
     add: (position: string): void => void known.push({ atMs: clock.steadyMs(), position }),
+    last: (): string => known.at(-1)?.position ?? '',
     before: (): string => known.findLast(({ atMs }) => atMs <= clock.steadyMs() - LOOKING_MS)?.position ?? '',
   };
 }
@@ -93,6 +99,7 @@ export async function startInstance(
   simulated: SimulatedDatabase,
   log: Logger,
   outside: Outside | null,
+  hasCommands: boolean,
 ): Promise<Instance> {
   const client = simulatedClient(simulated);
   const database = databaseOf(client, { now: clock.now, aheadMs: LIMITS.packetAheadMs });
@@ -102,8 +109,9 @@ export async function startInstance(
     checkTurns: createCheckTurns(),
     onFailedFormula: () => undefined,
   });
+  const identify = createIdentity(database, caches);
   const feed = createFeed({
-    identify: createIdentity(database, caches),
+    identify,
     ...createFinders(database, createSubscriptionQueue()),
     openHistory: createHistory(client),
     findAudience: caches.audiences.find,
@@ -118,8 +126,9 @@ export async function startInstance(
   const deliveredToMs = (): number => watcher?.deliveredToMs() ?? 0;
   const workers =
     outside === null ? null : createOwnWorkers({ database, caches, deliveredToMs, log }, outside, applied.before);
-  const consumers = workers === null ? [caches.apply, publish] : [caches.apply, publish, workers.apply];
-  const consume = createChangeConsumers(consumers);
+  const commands = hasCommands ? createCommandParts({ database, caches, identify, log }) : null;
+  const others = [commands, workers].flatMap((one) => (one === null ? [] : [one.apply]));
+  const consume = createChangeConsumers([caches.apply, publish, ...others]);
   const watching = {
     client: simulatedClient(simulated),
     log,
@@ -136,6 +145,7 @@ export async function startInstance(
     },
     onGap() {
       caches.invalidateAll();
+      commands?.reset();
       workers?.reset();
     },
   };
@@ -144,5 +154,7 @@ export async function startInstance(
   const waiting = { signal, onUnavailable: () => undefined };
   watcher = await retryUntilAvailable(start, waiting);
   if (workers !== null) await retryUntilAvailable(workers.start, waiting);
-  return { feed, workers, ingest: createIngest(database, createStampClock(clock.now, clock.steadyMs)) };
+  commands?.start();
+  const ingest = createIngest(database, createStampClock(clock.now, clock.steadyMs));
+  return { feed, workers, commands, ingest, applied: applied.last };
 }

@@ -9,6 +9,7 @@ export interface NodeOptions {
   readonly database: SimulatedDatabase;
   /** Null in runs without workers. */
   readonly outside: Outside | null;
+  readonly hasCommands: boolean;
   readonly log: (incarnation: Incarnation, level: string, details: object, message: string) => void;
 }
 
@@ -35,9 +36,9 @@ export class Node {
     const incarnation = new Incarnation(`${this.name}.${++this.#lives}`);
     incarnation.skewMs = this.#skewMs;
     this.incarnation = incarnation;
-    const { time, database, outside } = this.#options;
+    const { time, database, outside, hasCommands } = this.#options;
     await time.runAs(incarnation, () => {
-      startInstance(database, this.#logOf(incarnation), outside).then((instance) => {
+      startInstance(database, this.#logOf(incarnation), outside, hasCommands).then((instance) => {
         if (!incarnation.isFenced) this.instance = instance;
       }, time.onError);
     });

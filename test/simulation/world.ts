@@ -10,6 +10,7 @@ import type { WorkerStats } from '../../src/platform/ops/worker-metrics.js';
 import type { Workers } from '../../src/workers.js';
 import { checkAlarms, RULES, type SimulatedRule } from './alarm-oracles.js';
 import type { Census } from './census.js';
+import { Commands } from './commands.js';
 import { replaceDriverTime, simulatedClient } from './database/client.js';
 import { SimulatedDatabase } from './database/network.js';
 import { Device } from './device.js';
@@ -18,7 +19,7 @@ import { credentialOf } from './instance.js';
 import { Node } from './node.js';
 import { checkReceived, checkStored, type Viewer, Violation } from './oracles.js';
 import { Receivers } from './receivers.js';
-import { type Plan, type Step, stepsOf } from './steps.js';
+import { type CommandStep, hasCommands, type Plan, type Step, stepsOf } from './steps.js';
 import { SubscribedClient } from './subscriber.js';
 import { EPOCH_MS, type Incarnation, VirtualTime } from './virtual-time.js';
 import { checkWebhooks } from './webhook-oracles.js';
@@ -28,6 +29,9 @@ const DEVICES = 4;
 const HOUR_MS = 3_600_000;
 const SETTLE_MS = 5_000;
 const SETTLE_ROUNDS = 40;
+
+const COMMAND_STEPS: ReadonlySet<string> = new Set(['order', 'end', 'bar', 'drop', 'behave']);
+const isCommandStep = (step: Step): step is Step & CommandStep => COMMAND_STEPS.has(step.kind);
 
 const handlerOf = (nth: number): string => HANDLERS[nth % HANDLERS.length]?.name as string;
 
@@ -41,8 +45,9 @@ const USERS = [
   { id: idOf('b0', 3), group: 2 },
 ];
 
-/** Of the root group; no step changes its rights, which rules have. */
+/** Of the root group; no step changes its rights, which rules and devices have. */
 const WATCHMAN = idOf('b0', 9);
+const WATCHMAN_TOKEN = idOf('e1', 9);
 const SIMULATED_RULES = RULES.map((rule, nth): SimulatedRule => ({ ...rule, id: String(idOf('91', nth)) }));
 
 /** Webhooks: of the root group, of a group below it, and one that sends batches. */
@@ -64,6 +69,12 @@ export interface Outcome {
   readonly events: number;
 }
 
+export interface WorldParts {
+  readonly instances: number;
+  readonly hasWorkers: boolean;
+  readonly hasCommands: boolean;
+}
+
 export class World {
   readonly time = new VirtualTime();
   readonly database: SimulatedDatabase;
@@ -79,14 +90,18 @@ export class World {
   /** Null in a run without workers. */
   readonly receivers: Receivers | null;
 
-  constructor(instances: number, hasWorkers: boolean) {
+  /** Null in a run without commands. */
+  readonly commands: Commands | null;
+
+  constructor({ instances, hasWorkers, hasCommands }: WorldParts) {
     this.time.onError = (error) => void this.#errors.push(error);
     this.database = new SimulatedDatabase(this.time, DATABASE, (name) => this.note(name));
     this.receivers = hasWorkers ? this.#createReceivers() : null;
-    this.nodes = Array.from({ length: instances }, (_, nth) => this.#createNode(`i${nth}`));
+    this.nodes = Array.from({ length: instances }, (_, nth) => this.#createNode(`i${nth}`, hasCommands));
     this.devices = Array.from({ length: DEVICES }, (_, nth) => this.#createDevice(nth));
     this.viewers = [0, 1, 2, 0].map((user, nth) => this.#createViewer(user, nth));
     this.#operator = simulatedClient(this.database);
+    this.commands = hasCommands ? this.#createCommands() : null;
     this.#seed();
   }
 
@@ -99,7 +114,7 @@ export class World {
     this.trace.push(`${(this.time.nowMs - EPOCH_MS).toFixed(2).padStart(10)} ${text}`);
   }
 
-  #createNode(name: string): Node {
+  #createNode(name: string, hasCommands: boolean): Node {
     const log = (incarnation: Incarnation, level: string, details: object, message: string): void => {
       if (level !== 'warn' && level !== 'error') return;
       const { err } = details as { err?: Error };
@@ -107,7 +122,7 @@ export class World {
     };
     const { time, database, receivers } = this;
     const note = (what: string): void => this.note(what);
-    return new Node(name, { time, database, log, outside: receivers && { receivers, note } });
+    return new Node(name, { time, database, log, hasCommands, outside: receivers && { receivers, note } });
   }
 
   #createReceivers(): Receivers {
@@ -141,6 +156,24 @@ export class World {
     return { client, userId, tokenId };
   }
 
+  #createCommands(): Commands {
+    const senders = USERS.map(({ id }, nth) => {
+      const userId = String(id);
+      const tokenId = String(idOf('e1', nth));
+      return { userId, tokenId, credential: credentialOf(tokenId, userId) };
+    });
+    return new Commands({
+      time: this.time,
+      database: this.database,
+      objectIds: this.devices.map(({ objectId }) => objectId),
+      senders,
+      deviceCredential: credentialOf(String(WATCHMAN_TOKEN), String(WATCHMAN)),
+      findNode: () => this.#findNode(),
+      removeToken: (id) => this.#operate('tokens', (tokens) => tokens.deleteOne({ _id: new ObjectId(id) })),
+      note: (name, details) => this.note(name, details),
+    });
+  }
+
   #findNode(): Node | null {
     const ready = this.nodes.filter(({ isUp, instance }) => isUp && instance !== null);
     return ready[Math.floor(this.time.random() * ready.length)] ?? null;
@@ -163,9 +196,15 @@ export class World {
       'objects',
       this.devices.map((_, nth) => this.#objectOf(nth)),
     );
+    const watchman = { _id: WATCHMAN, login: String(WATCHMAN), role: ROLE, ...this.#placeOf(0) };
+    if (this.commands !== null) {
+      const tokens = USERS.map(({ id }, nth) => ({ _id: idOf('e1', nth), user: id, expiresAt: 1e15 }));
+      insert('tokens', [...tokens, { _id: WATCHMAN_TOKEN, user: WATCHMAN, expiresAt: 1e15 }]);
+      insert('users', [watchman]);
+    }
     if (this.receivers !== null) {
       insert('handlers', HANDLERS.map(this.#handlerOf));
-      insert('users', [{ _id: WATCHMAN, login: String(WATCHMAN), role: ROLE, ...this.#placeOf(0) }]);
+      insert('users', [watchman]);
       insert('rules', SIMULATED_RULES.map(this.#ruleOf));
     }
     server.majority = server.oplog.length;
@@ -210,6 +249,7 @@ export class World {
     for (const node of this.nodes) await node.start();
     await this.time.advance(20);
     for (const { client } of this.viewers) client.connect();
+    this.commands?.start();
     await this.time.advance(20);
     this.#check();
   }
@@ -239,6 +279,7 @@ export class World {
     else if (step.kind === 'trouble') this.receivers?.trouble(handlerOf(step.handler), step);
     else if (step.kind === 'recover') this.receivers?.heal();
     else if (step.kind === 'wait') return;
+    else if (isCommandStep(step)) this.commands?.perform(step);
     else if (step.kind === 'elect') database.stepDown();
     else if (step.kind === 'isolate') database.isolate();
     else if (step.kind === 'rejoin') database.rejoin();
@@ -342,15 +383,25 @@ export class World {
     await this.time.advance(SETTLE_MS);
     // A primary may have been elected since.
     this.database.heal();
+    this.commands?.heal();
     for (const device of this.devices) device.send(1, null);
     await this.#rest();
     await this.time.advance(SETTLE_MS);
     this.#check();
     await this.#rest();
+    if (this.commands !== null) await this.#checkCommands(this.commands);
     const objectIds = this.devices.map(({ objectId }) => objectId);
     checkStored(this.database.server, this.devices);
     for (const viewer of this.viewers) checkReceived(this.database.server, viewer, objectIds);
     if (this.receivers !== null) this.#checkWebhooks(this.receivers, objectIds);
+  }
+
+  /** What is sent when nothing disturbs must arrive as well. */
+  async #checkCommands(commands: Commands): Promise<void> {
+    commands.probe();
+    await this.time.advance(SETTLE_MS);
+    await this.#rest();
+    commands.check(this.census.has('log: failed to send commands; retrying'));
   }
 
   #checkWebhooks({ arrived, requests }: Receivers, objectIds: readonly string[]): void {
@@ -385,7 +436,8 @@ export class World {
     const waiting = this.devices.filter(({ isIdle }) => !isIdle).map(({ objectId }) => `device ${objectId} waits`);
     const away = this.viewers.filter(({ client }) => !client.isLive && !client.isRefused);
     const working = this.receivers === null ? [] : this.#working();
-    return [...waiting, ...away.map(({ client }) => `${client.name} is not connected`), ...working];
+    const open = this.commands?.unsettled() ?? [];
+    return [...waiting, ...away.map(({ client }) => `${client.name} is not connected`), ...working, ...open];
   }
 
   /** What workers have not done yet. */
@@ -417,7 +469,8 @@ export function runPlan(plan: Plan, options: RunOptions = {}): Promise<Outcome> 
 }
 
 async function runWorld(plan: Plan, { onTrace }: RunOptions): Promise<Outcome> {
-  const world = new World(plan.instances, plan.workers !== undefined && plan.workers !== null);
+  const hasWorkers = (plan.workers ?? null) !== null;
+  const world = new World({ instances: plan.instances, hasWorkers, hasCommands: hasCommands(plan) });
   const restore = replaceClock(world.time.clock());
   const restoreDriver = replaceDriverTime();
   try {

@@ -11,6 +11,7 @@ const planOf = (instances: number, steps: readonly object[]): Plan => ({
   without: [],
   steps: steps.map((step) => ({ salt: 0, ms: 0, ...step }) as Step),
 });
+const NO_MORE = { without: [], steps: [] };
 const send = (device: number, ms = 0) => ({ kind: 'send', device, count: 1, time: 'none', ms });
 
 // A user was moved to another group, and the move reached no majority. An instance that started then read the user as moved, and
@@ -152,9 +153,49 @@ test('ignores packets older than the last one that another instance has evaluate
   expect(census.get('workers: history refilled') ?? 0).toBe(0);
 });
 
+// A device had come again at another instance while its former one did not know that its connection was broken. Both connections were
+// woken by a command: the new one sent it, the broken one took it over, and the confirmation of the new one was not stored, because it
+// had the command no more. So it took the command back, and the device got it twice over one connection.
+test('sends a command once to a connection that confirms it after another one has taken it', async () => {
+  const steps = [
+    { kind: 'move', salt: 1_990_040_547, ms: 1, user: 11, group: 7 },
+    { kind: 'unshare', salt: 1_934_738_262, ms: 1, device: 4, user: 0 },
+    { kind: 'drop', salt: 441_138_479, ms: 10, device: 6, user: 4, learnsMs: 2_000 },
+    { kind: 'order', salt: 1_326_168_229, ms: 1_500, device: 2, user: 7, ttlMs: 86_400_000 },
+  ];
+  const { census } = await runPlan({ ...planOf(3, steps), commands: NO_MORE });
+  expect(census.get('command: taken over')).toBeGreaterThan(0);
+});
+
+// A primary that reached no majority stored a command, and answered its sender 503. A device that polls read it and carried it out. The
+// next primary did not have the command.
+test('shows a device no command that an election undoes', async () => {
+  const steps = [
+    { kind: 'isolate', salt: 2_147_483_633, ms: 3 },
+    { kind: 'order', salt: 2_147_483_622, ms: 1, device: 1, user: 11, ttlMs: 3_000 },
+    { kind: 'drop', salt: 17, ms: 40, device: 1, user: 10, learnsMs: 2_000 },
+    { kind: 'elect', salt: 19, ms: 40 },
+    { kind: 'kill', salt: 1_091_662_916, ms: 40, instance: 1, downMs: 3_000 },
+  ];
+  await runPlan({ ...planOf(2, steps), commands: NO_MORE });
+});
+
+const command = { device: 0, user: 0, salt: 1, ms: 40 };
+const COMMANDS = {
+  workers: null,
+  commands: {
+    without: [],
+    steps: [
+      { before: 1, step: { ...command, kind: 'order', ttlMs: 3_000 } },
+      { before: 2, step: { ...command, kind: 'drop', learnsMs: 50 } },
+      { before: 2, step: { ...command, kind: 'order', device: 1, ttlMs: 3_000 } },
+    ],
+  },
+} as const;
+
 test('runs twice in the same way, and uses nothing real', async () => {
   const plans = fc.sample(plan, { seed: 7, numRuns: 3 });
-  for (const drawn of [...plans, { ...(plans[0] as Plan), workers: [] }]) {
+  for (const drawn of [...plans, { ...(plans[0] as Plan), workers: [] }, { ...(plans[1] as Plan), ...COMMANDS }]) {
     const first = await runPlan(drawn, { isGuarded: true });
     const second = await runPlan(drawn);
     expect(second.trace).toEqual(first.trace);

@@ -1,0 +1,142 @@
+/** Commands in a world: users who send and end them, the devices that carry them out, and the steps that disturb both. */
+import { askNode, CommandDevice, type DeviceMode } from './command-device.js';
+import { checkCommands, type Sent } from './command-oracles.js';
+import type { SimulatedDatabase } from './database/network.js';
+import type { Node } from './node.js';
+import { placesOf } from './oracles.js';
+import type { CommandStep } from './steps.js';
+import type { VirtualTime } from './virtual-time.js';
+
+export interface Sender {
+  readonly userId: string;
+  readonly tokenId: string;
+  readonly credential: string;
+}
+
+export interface CommandsOptions {
+  readonly time: VirtualTime;
+  readonly database: SimulatedDatabase;
+  readonly objectIds: readonly string[];
+  readonly senders: readonly Sender[];
+  /** Of a user who sees all objects throughout. */
+  readonly deviceCredential: string;
+  readonly findNode: () => Node | null;
+  readonly removeToken: (tokenId: string) => void;
+  readonly note: (name: string, details?: string) => void;
+}
+
+export class Commands {
+  readonly #options: CommandsOptions;
+  readonly #devices: CommandDevice[];
+  readonly #sent: Sent[] = [];
+
+  constructor(options: CommandsOptions) {
+    this.#options = options;
+    const { time, database, findNode, note, deviceCredential: credential } = options;
+    const committed = (): number => database.server.majority;
+    this.#devices = options.objectIds.map(
+      (objectId, nth) =>
+        new CommandDevice({ time, objectId, isHttp: nth % 2 === 1, credential, findNode, committed, note }),
+    );
+  }
+
+  start(): void {
+    for (const device of this.#devices) device.connect();
+  }
+
+  perform(step: CommandStep): void {
+    const device = this.#devices[step.device % this.#devices.length] as CommandDevice;
+    const sender = this.#options.senders[step.user % this.#options.senders.length] as Sender;
+    if (step.kind === 'order') this.#send(sender, device, step.ttlMs);
+    else if (step.kind === 'end') this.#end(sender);
+    else if (step.kind === 'bar') this.#options.removeToken(sender.tokenId);
+    else if (step.kind === 'drop') device.drop(step.learnsMs);
+    else this.#change(device, step.mode);
+  }
+
+  #change(device: CommandDevice, mode: DeviceMode): void {
+    if (mode === 'answers') device.heal();
+    else device.mode = mode;
+  }
+
+  /** Once: it would be another command. */
+  #send({ userId, tokenId, credential }: Sender, { objectId }: CommandDevice, ttlMs: number): void {
+    const { time, findNode, note } = this.#options;
+    const node = findNode();
+    const parts = node?.instance?.commands ?? null;
+    if (node === null || node.instance === null || parts === null) return;
+    const { applied } = node.instance;
+    const command = `c${this.#sent.length}`;
+    const sent: Sent = { command, userId, tokenId, objectId, ttlMs, applied: '', status: null, commandId: '' };
+    this.#sent.push(sent);
+    const query = { ttl: String(ttlMs) };
+    askNode(time, node, {
+      run() {
+        sent.applied = applied();
+        return parts.call({ route: 'sendCommand', credential, objectId, more: { command }, query, body: { command } });
+      },
+      done(answer) {
+        sent.status = answer?.status ?? null;
+        sent.commandId = answer?.location.split('/').at(-1) ?? '';
+        note(`sender: ${sent.status ?? 'no answer'}`, command);
+      },
+    });
+  }
+
+  /** A user says that the last command failed, so that no device carries it out. */
+  #end({ credential }: Sender): void {
+    const { time, findNode, note } = this.#options;
+    const last = this.#sent.findLast(({ commandId }) => commandId !== '');
+    const node = findNode();
+    const parts = node?.instance?.commands ?? null;
+    if (node === null || parts === null || last === undefined) return;
+    const { objectId, commandId: commandID } = last;
+    const body = { status: 'failed', result: 'not needed any more' };
+    askNode(time, node, {
+      run: () => parts.call({ route: 'endCommand', credential, objectId, more: { commandID }, body }),
+      done: (answer) => note(`sender: ended ${answer?.status ?? 'no answer'}`),
+    });
+  }
+
+  /** The devices work again and come again. */
+  heal(): void {
+    for (const device of this.#devices) device.heal();
+  }
+
+  /** One more command for each device, which nothing disturbs; whoever sends it sees all of them. */
+  probe(): void {
+    const { deviceCredential: credential } = this.#options;
+    for (const device of this.#devices) this.#send({ userId: '', tokenId: '', credential }, device, 86_400_000);
+  }
+
+  /** What has not come to its end. Who is there no more answers nothing. */
+  unsettled(): string[] {
+    const { server } = this.#options.database;
+    const objects = new Set(server.committed('objects').map(({ _id }) => String(_id)));
+    const devices = new Map(this.#devices.map((device) => [device.objectId, device]));
+    const open = server
+      .committed('commands')
+      .filter(({ status }) => !['done', 'failed', 'expired'].includes(status))
+      .filter(({ object }) => objects.has(String(object)) || devices.get(String(object))?.isHttp === false);
+    const unreported = this.#devices.flatMap(({ objectId, isHttp, reported }) =>
+      isHttp && !objects.has(objectId) ? [] : [...reported.values()].filter(({ answer }) => answer === null),
+    );
+    return [
+      ...open.map(({ command, status }) => `command ${command} is ${status}`),
+      ...unreported.map(() => 'a result is not stored'),
+    ];
+  }
+
+  check(hasFailed: boolean): void {
+    const { server } = this.#options.database;
+    const { objectIds, note } = this.#options;
+    checkCommands(server, {
+      sent: this.#sent,
+      devices: this.#devices,
+      objectIds,
+      places: placesOf(server.oplog),
+      note,
+      hasFailed,
+    });
+  }
+}
