@@ -3,6 +3,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
+import { pathOf, removalsOf, START } from './removal-fixture.js';
 
 let offsetMs = 0;
 let stoppedMs: number | null = null;
@@ -12,21 +13,9 @@ afterEach(() => {
   stoppedMs = null;
 });
 
-const START = Date.UTC(2026, 0, 1);
 const HOUR_MS = 3_600_000;
 
-async function createObject(packets: number): Promise<string> {
-  const id = `truck-${new ObjectId()}`;
-  const { _id } = (await service.admin('POST', 'objects', { id, name: 'Truck' })).body;
-  const some = Array.from({ length: packets }, (_, nth) => ({ time: START + nth * 1_000, nth }));
-  await service.admin('POST', `objects/${_id}/packets`, some);
-  return _id;
-}
-
-const pathOf = (id: string, query: string): string => `objects/${id}/packets?${query}`;
-const numbersOf = async (id: string): Promise<number[]> =>
-  (await service.admin('GET', `objects/${id}/packets`)).body.map(({ nth }: { nth: number }) => nth);
-const removals = () => service.client.db().collection('removals');
+const { createObject, numbersOf, removals } = removalsOf(service);
 
 test.each([
   ['two hours forward and back', [2 * HOUR_MS, 0]],

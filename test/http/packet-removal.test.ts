@@ -4,22 +4,11 @@ import { ObjectId } from 'mongodb';
 import { LIMITS } from '../../src/core/limits.js';
 import { useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
+import { pathOf, removalsOf, START } from './removal-fixture.js';
 
 const service = useService();
-const START = Date.UTC(2026, 0, 1);
 
-async function createObject(packets: number): Promise<string> {
-  const id = `truck-${new ObjectId()}`;
-  const { _id } = (await service.admin('POST', 'objects', { id, name: 'Truck' })).body;
-  const some = Array.from({ length: packets }, (_, nth) => ({ time: START + nth * 1_000, nth }));
-  await service.admin('POST', `objects/${_id}/packets`, some);
-  return _id;
-}
-
-const pathOf = (id: string, query: string): string => `objects/${id}/packets?${query}`;
-const numbersOf = async (id: string): Promise<number[]> =>
-  (await service.admin('GET', `objects/${id}/packets`)).body.map(({ nth }: { nth: number }) => nth);
-const removals = () => service.client.db().collection('removals');
+const { createObject, numbersOf, removals } = removalsOf(service);
 const eventsOf = async (id: string, action: string) =>
   (await service.admin('GET', `audit?where.action=${action}&where.entity=${id}`)).body;
 
