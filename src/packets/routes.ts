@@ -312,7 +312,7 @@ const remove = defineRoute({
   query: { ...INTERVAL_QUERY, ...DRY_RUN_QUERY },
   answer: { description: 'The removal is stored; it survives a crash', schema: REMOVED },
   errors: [404],
-  handle: (deps: PacketDeps) => removePacketsOf(deps),
+  handle: removePacketsOf,
 });
 
 const read = defineRoute({
