@@ -1,8 +1,9 @@
 /** A table as CSV (RFC 4180) for spreadsheets, with possible formulas escaped. Pure. */
 
-/** Spreadsheets take text that begins so for a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
-const QUOTED = /[",\r\n]/;
+const LEADING_BREAK = /^(?=[\t\r])/;
+/** Spreadsheets take text that begins so for a formula, in full width too, also after what separates cells in some countries. */
+const FORMULA = /(?:^|[;\t\r\n])"*(?=[=+\-@＝＋－＠])/g;
+const QUOTED = /[",;\r\n]/;
 /** A spreadsheet rounds numbers with more digits, and cuts leading zeros: identifiers stay text. */
 const IDENTIFIER = /^(0\d+|\d{16,})$/;
 
@@ -13,7 +14,7 @@ function toField(cell: unknown): string {
   if (cell === null || cell === undefined) return '';
   if (typeof cell !== 'string') return String(cell);
   if (IDENTIFIER.test(cell)) return `"=""${cell}"""`;
-  const text = FORMULA.test(cell) ? `'${cell}` : cell;
+  const text = cell.replace(LEADING_BREAK, "'").replaceAll(FORMULA, "$&'");
   return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

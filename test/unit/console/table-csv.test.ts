@@ -28,6 +28,19 @@ test.each(['=1+1', '+1', '-1', '@SUM(A1)', '\tx'])(
   },
 );
 
+test.each([
+  ['x;=1+1', `"x;'=1+1"`],
+  [';;@SUM(A1)', `";;'@SUM(A1)"`],
+  ['x;"=1+1', `"x;""'=1+1"`],
+  ['x\n-A1', `"x\n'-A1"`],
+  ['x\t+A1', `x\t'+A1`],
+  ['\t=1+1', `'\t'=1+1`],
+  ['＝1+1', `'＝1+1`],
+  ['a;b', '"a;b"'],
+])('escapes the cells that a spreadsheet with other separators finds in %j', (text, cell) => {
+  expect(lineOf(text)).toBe(cell);
+});
+
 test.each(['0012', '1234567890123456'])('keeps the digits of %s', (text) => {
   expect(lineOf(text)).toBe(`"=""${text}"""`);
 });
