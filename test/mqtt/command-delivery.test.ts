@@ -162,6 +162,16 @@ test('resends unconfirmed commands first after a reconnect, but not confirmed on
   expect(got.map(({ topic }) => topic)).toEqual(['base/commands/b', 'base/commands/c']);
 });
 
+test('lets a single command wait again whose connection has ended before it is confirmed', async () => {
+  const id = await create();
+  const raw = await listenRaw(id);
+  const only = await command(id, 'a');
+  await until(() => publishesOf(raw).length === 1);
+  await becomes(only, 'sent');
+  raw.socket.destroy();
+  await becomes(only, 'queued');
+});
+
 describe('delivery', () => {
   test('works with QoS 0 without confirmation', async () => {
     const id = await create();
