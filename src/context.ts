@@ -256,28 +256,46 @@ async function createDeviceServices(deps: DeviceServiceDeps): Promise<DeviceServ
     refusedPackets,
     log: mqttLog,
   });
-  const sourceLog = deps.log.child({ module: 'sources' });
+  return {
+    stampUs,
+    ingest,
+    refusedPackets,
+    attempts,
+    hashDevicePassword: devicePasswords.hash,
+    gateway,
+    ...createSourceServices(deps, { ingest, digest, refusedPackets }),
+  };
+}
+
+/** What sources share with the gateway. */
+interface Shared extends Pick<DeviceServices, 'ingest' | 'refusedPackets'> {
+  readonly digest: ReturnType<typeof createDigest>;
+}
+
+function createSourceServices(
+  { database, audit, now, caches, ops, noteCommandAddress, log }: DeviceServiceDeps,
+  { ingest, digest, refusedPackets }: Shared,
+): Pick<DeviceServices, 'refusedPayloads' | 'answerCommands' | 'receiveFromSource'> {
+  const sourceLog = log.child({ module: 'sources' });
   const refusedPayloads = createRefusedPayloads({ database, log: sourceLog, now });
   const answerCommands = createAnswerCommands({ database, log: sourceLog, now });
   const receiveFromSource = createReceive({
     targets: createTargets({ database, now }),
-    models: deps.caches.models,
+    models: caches.models,
     ingest: ops.metrics.counted('http', ingest),
     digest,
     refusedPackets,
     refusedPayloads,
     reportUnknownDevice: createUnknownDeviceReporter({ audit, log: sourceLog, now }),
     reportRefused: createRefusedReporter({ audit, now }),
-    noteCommandAddress: deps.noteCommandAddress,
+    noteCommandAddress,
     noteReceipt: (passedOn, receipt) => noteReceipt(database, passedOn, receipt, now()),
     takeCommands: answerCommands.take,
     noteUse: createUseNotes(database, 'sources', now),
     onRefused: ops.metrics.messageRefused,
     now,
   });
-  const hashDevicePassword = devicePasswords.hash;
-  const sources = { refusedPayloads, answerCommands, receiveFromSource };
-  return { stampUs, ingest, refusedPackets, attempts, hashDevicePassword, gateway, ...sources };
+  return { refusedPayloads, answerCommands, receiveFromSource };
 }
 
 function createOwnGeocoder({ config, log }: ContextDeps, ending: AbortSignal): Geocoder | null {

@@ -82,9 +82,18 @@ function toPosition(body: JsonObject): JsonObject {
 }
 
 /** The levels that the apps add to the topic of a device. */
-const ADDED: ReadonlySet<string> = new Set(
-  ['cmd', 'event', 'info', 'step', 'beacon', 'dump', 'status', 'request'].concat('waypoint', 'waypoints'),
-);
+const ADDED: ReadonlySet<string> = new Set([
+  'cmd',
+  'event',
+  'info',
+  'step',
+  'beacon',
+  'dump',
+  'status',
+  'request',
+  'waypoint',
+  'waypoints',
+]);
 
 /** The names of user and device in a topic. Its root is `owntracks`, or any other of the user's, of several levels or none. */
 function namesIn(topic: string): { readonly user: string | undefined; readonly device: string | undefined } {
