@@ -25,18 +25,27 @@ const LIMITED_MS = 150;
 let database: Database;
 let objectId: string;
 
+// What is not refused has as long as a test waits: other processes may keep the machine busy.
+Object.assign(LIMITS, { databaseOperationMs: 60_000, databaseAnswerMs: 60_000 });
+
 beforeAll(async () => {
   database = await connectDatabase(testUri());
-  objectId = await storeHistory(database, BUCKETS_OF_HISTORY, (nth) => ({ speed: nth, mode: 'a' }));
-  const rows = await readStoredRows(database, objectId);
-  const buckets = rows.map((row) => toBucketDocument(objectId, pack([row.row]), [row], null));
-  await database.db.collection('packets').deleteMany({ _oid: new ObjectId(objectId) });
-  await database.db.collection(BUCKETS).insertMany(buckets);
+  objectId = await storeBuckets(BUCKETS_OF_HISTORY);
 });
 afterAll(async () => {
   await database.db.dropDatabase();
   await database.client.close();
 });
+
+/** An object whose packets are in buckets of their own. */
+async function storeBuckets(count: number): Promise<string> {
+  const stored = await storeHistory(database, count, (nth) => ({ speed: nth, mode: 'a' }));
+  const rows = await readStoredRows(database, stored);
+  const buckets = rows.map((row) => toBucketDocument(stored, pack([row.row]), [row], null));
+  await database.db.collection('packets').deleteMany({ _oid: new ObjectId(stored) });
+  await database.db.collection(BUCKETS).insertMany(buckets);
+  return stored;
+}
 
 const NEVER: Page['filters'] = [{ path: 'speed', values: [{ text: '-1', value: -1 }] }];
 const selecting = (filters: Page['filters']) => ({ filters, search: null, fromMs: null, toMs: null, only: null });
@@ -67,10 +76,11 @@ test.each(Object.keys(READS))('refuses %s that needs too many buckets', async (n
   }
 });
 
-test('answers within its time', async () => {
-  const last = reading({ limit: 1, sort: { path: 'speed', descending: true } });
+test('answers what needs fewer buckets', async () => {
+  const objectIds = [await storeBuckets(50)];
+  const last = reading({ objectIds, limit: 1, sort: { path: 'speed', descending: true } });
   expect(await readAll({ ...last, time: { to: 10 ** 14 } })).toBe(1);
-  expect(await countPackets(database, { objectIds: [objectId], selection: selecting(NEVER) })).toBe(0);
+  expect(await countPackets(database, { objectIds, selection: selecting(NEVER) })).toBe(0);
 });
 
 test('ends work whose time is over', async () => {
