@@ -13,6 +13,11 @@ export interface HeldDevice {
   readonly id: string;
 }
 
+/** A connection that has ended. */
+export interface EndedDevice extends HeldDevice {
+  readonly endedMs: number;
+}
+
 export interface PresenceClaim {
   /** When this connection took over, in ms by the database's clock. */
   readonly sinceMs: number;
@@ -94,15 +99,12 @@ export async function endPresences(database: Database, held: readonly HeldDevice
   await mapDriverErrors(() => recordsOf(database).updateMany(filter, { $set: { ended: endedMs } }));
 }
 
-/** Removes records whose end is published. */
-export async function removeEndedPresences(
-  database: Database,
-  instance: string,
-  objectIds: readonly string[],
-): Promise<void> {
-  const ids = objectIds.map((id) => new ObjectId(id));
-  const filter = { _id: { $in: ids }, instance, ended: { $ne: null } };
-  await mapDriverErrors(() => recordsOf(database).deleteMany(filter));
+/** Removes records whose end is published. One that its device has changed since stays. */
+export async function removeEndedPresences(database: Database, ended: readonly EndedDevice[]): Promise<void> {
+  const removals = ended.map(({ objectId, instance, id, endedMs }) => ({
+    deleteOne: { filter: { _id: new ObjectId(objectId), instance, connection: id, ended: endedMs } },
+  }));
+  await mapDriverErrors(() => recordsOf(database).bulkWrite(removals, { ordered: false }));
 }
 
 /** The connected ones among these devices, on any instance. */
@@ -155,20 +157,27 @@ export async function endAllPresence(database: Database, instance: string, ended
 }
 
 /** Connections of an instance whose end is not published yet. */
-export async function listEnded(
-  database: Database,
-  instance: string,
-  limit: number,
-): Promise<(HeldDevice & { endedMs: number })[]> {
-  const found = await mapDriverErrors(() =>
-    recordsOf(database)
-      .find({ instance, ended: { $ne: null } }, { limit })
-      .toArray(),
-  );
-  return found.map(({ _id, connection, ended }: Document) => ({
-    objectId: String(_id),
-    instance,
-    id: connection,
-    endedMs: ended,
-  }));
+export async function listEnded(database: Database, instance: string, limit: number): Promise<EndedDevice[]> {
+  const filter = { instance, ended: { $ne: null } };
+  const found = await mapDriverErrors(() => recordsOf(database).find(filter, { limit }).toArray());
+  return found.map(toEnded);
 }
+
+/** Those of these connections that are still the newest of their devices, and ended. */
+export async function findStillEnded(database: Database, ended: readonly EndedDevice[]): Promise<EndedDevice[]> {
+  const filter = { _id: { $in: ended.map(({ objectId }) => new ObjectId(objectId)) }, ended: { $ne: null } };
+  const options = { batchSize: ended.length + 1 };
+  const found = await mapDriverErrors(() => recordsOf(database).find(filter, options).toArray());
+  const stored = new Map(found.map(toEnded).map((one) => [one.objectId, one]));
+  return ended.filter(({ objectId, id, endedMs }) => {
+    const now = stored.get(objectId);
+    return now?.id === id && now.endedMs === endedMs;
+  });
+}
+
+const toEnded = ({ _id, instance, connection, ended }: Document): EndedDevice => ({
+  objectId: String(_id),
+  instance,
+  id: connection,
+  endedMs: ended,
+});

@@ -1,10 +1,13 @@
-/** A connection to the database that loses or replaces replies. */
+/** A connection to the database that loses or replaces replies, or holds commands back. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { BSON, type Document, MongoClient } from 'mongodb';
 
-/** The fate of a command: it passes; or its reply is lost and the connection is closed; or this document replaces the reply. */
-export type Fate = 'passes' | 'lost' | Document;
+/**
+ * The fate of a command: it passes, at once or when the promise resolves; or its reply is lost and the connection is closed; or this
+ * document replaces the reply.
+ */
+export type Fate = 'passes' | Promise<unknown> | 'lost' | Document;
 
 export interface Line {
   readonly client: MongoClient;
@@ -41,12 +44,21 @@ function join(near: Socket, { port, hostname }: URL, decide: (asked: Buffer) => 
   near.on('data', (asked) => {
     const fate = decide(asked);
     if (fate === 'lost') isLost = true;
+    if (fate instanceof Promise) return hold(near, far, asked, fate);
     if (fate === 'lost' || fate === 'passes') far.write(asked);
     else near.write(toReply(asked, fate));
   });
   far.on('data', (answer) => (isLost ? near.destroy() : near.write(answer)));
   near.on('error', () => undefined).on('close', () => far.destroy());
   far.on('error', () => undefined).on('close', () => near.destroy());
+}
+
+function hold(near: Socket, far: Socket, asked: Buffer, released: Promise<unknown>): void {
+  near.pause();
+  void released.then(() => {
+    far.write(asked);
+    near.resume();
+  });
 }
 
 // MongoDB's wire protocol: an OP_MSG of one section, to the request it answers.

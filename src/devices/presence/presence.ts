@@ -1,6 +1,6 @@
 /**
  * Stores the presence of devices as packets with `online`: when they connect, when they have disconnected for longer than a grace
- * period, and when their instance has failed. The offline packet of a connection has a fixed `_id`, so several instances store it once.
+ * period, and when their instance has failed. The packet of an end has a fixed `_id`, so several instances store it once.
  */
 
 import { unavailable } from '../../core/errors.js';
@@ -16,8 +16,10 @@ import { type Digest, packetIdOf } from '../dedup-id.js';
 import { type DeviceRecord, findDevices } from '../devices.js';
 import {
   claimPresences,
+  type EndedDevice,
   endAllPresence,
   endPresences,
+  findStillEnded,
   type HeldDevice,
   holdsPresence,
   listEnded,
@@ -87,14 +89,13 @@ export function createPresence(deps: PresenceDeps): Presence {
     async arrive(source, connectionId) {
       const claimed = (await claim(toHeld(source.objectId, connectionId))).get(connectionId);
       const last = await readLastPacketTimes(deps.database, source.objectId);
-      const endedMs = claimed?.endedMs ?? null;
+      const { sinceMs = 0, endedMs = null, hasTakenOver = false } = claimed ?? {};
       if (endedMs !== null || !claimed?.isNewest || !last?.isOnline) {
         // Must be later than the packets it replaces, even if another clock is ahead.
         const timeMs = Math.max(deps.now(), (endedMs ?? 0) + 1, (last?.timeMs ?? 0) + 1);
-        await storePresence(deps, source, { timeMs, online: true, connectionId });
+        await storePresence(deps, source, { timeMs, online: true, connectionId, atMs: sinceMs });
       }
       if (!claimed?.isNewest) throw unavailable('a newer connection of the device took over');
-      const { sinceMs, hasTakenOver } = claimed;
       return { sinceMs, hasTakenOver, storedAtMs: last?.storedAtMs ?? null };
     },
     leave: (objectId, connectionId) => endings.add(toHeld(objectId, connectionId), LIMITS.presenceGraceMs),
@@ -110,12 +111,20 @@ export function createPresence(deps: PresenceDeps): Presence {
   };
 }
 
+interface Report {
+  readonly timeMs: number;
+  readonly online: boolean;
+  readonly connectionId: string;
+  /** When the connection took over, or ended: the same one may do so again within a second, of which each `_id` is. */
+  readonly atMs: number;
+}
+
 async function storePresence(
   { ingest, digest }: PresenceDeps,
   source: PacketSource,
-  { timeMs, online, connectionId }: { timeMs: number; online: boolean; connectionId: string },
+  { timeMs, online, connectionId, atMs }: Report,
 ): Promise<void> {
-  const id = packetIdOf(timeMs, digest(Buffer.from(`${source.objectId}\n${connectionId}\n${online}`)));
+  const id = packetIdOf(timeMs, digest(Buffer.from(`${source.objectId}\n${connectionId}\n${online}\n${atMs}`)));
   await ingest(source, [{ id, timeMs, online, parameters: {} }]);
 }
 
@@ -129,32 +138,33 @@ async function storeEnds(deps: PresenceDeps, instance: string): Promise<number> 
       findDevices(deps.database, ids),
       findLastPacketTimes(deps.database, ids),
     ]);
+    // A device that has connected again by now is online from that packet on, which `lastPackets` may have: its end would come after
+    // it. One that connects later reads what is read here, and is online after its end.
+    const toStore = await findStillEnded(deps.database, ended);
     const byId = new Map(devices.map((device) => [device.objectId, device]));
-    const storeOne = (held: Ended): Promise<void> =>
+    const storeOne = (held: EndedDevice): Promise<void> =>
       storeEnd(deps, byId.get(held.objectId), lastPackets.get(held.objectId), held);
-    const failed = await runEach(ended, storeOne);
+    const failed = await runEach(toStore, storeOne);
     if (failed !== null && isTransientError(failed.error)) throw failed.error;
     // A permanent error of one device must not block the others.
     const details = { err: failed?.error, devices: failed?.items.length };
     if (failed !== null) deps.log.warn(details, 'failed to mark disconnected devices offline; skipping them');
-    await removeEndedPresences(deps.database, instance, ids);
-    count += ended.length;
+    if (toStore.length > 0) await removeEndedPresences(deps.database, toStore);
+    count += toStore.length;
   }
 }
-
-type Ended = HeldDevice & { readonly endedMs: number };
 
 async function storeEnd(
   deps: PresenceDeps,
   device: DeviceRecord | undefined,
   last: LastPacketTime | undefined,
-  { id, endedMs }: Ended,
+  { id, endedMs }: EndedDevice,
 ): Promise<void> {
   // A device with `offlineAfter` stays online until its timeout; a removed device has no state.
   if (device === undefined || device.offlineAfterMs !== null) return;
   // A device whose clock is ahead has sent packets with a later time. Of equal times, the packet stored last counts.
   const timeMs = Math.max(endedMs, last?.timeMs ?? 0);
-  await storePresence(deps, device, { timeMs, online: false, connectionId: id });
+  await storePresence(deps, device, { timeMs, online: false, connectionId: id, atMs: endedMs });
 }
 
 /** Renews the heartbeat and looks for failed instances, but only if this instance's own heartbeat was not interrupted. */
