@@ -1,9 +1,10 @@
 /** Which packets are removed: those older than their model or the installation permits, and those without an object. */
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { LIMITS } from '../../src/core/limits.js';
 import { createSweeper } from '../../src/packets/retention.js';
 import { databaseOf } from '../../src/platform/mongo/driver/client.js';
+import { acquireLease, type Lease } from '../../src/platform/mongo/driver/lease.js';
 import { expectRefusal } from '../support/answers.js';
 import { startTestService, testUri, useService } from '../support/fixture.js';
 import { packHistory, readHistory } from '../support/packed.js';
@@ -12,7 +13,17 @@ import { until } from '../support/until.js';
 const DAY_MS = 86_400_000;
 // The service's own sweeper looks once, at its start: what a test stores is left to the test's.
 Object.assign(LIMITS, { sweepPauseMs: DAY_MS });
+let lease: Lease | null = null;
+// Before the service closes its connection.
+afterAll(() => lease?.release());
 const service = useService();
+// It has looked by then, or finds that another one does.
+beforeAll(() =>
+  until(async () => {
+    lease = await acquireLease(databaseOf(service.client), 'sweep', LIMITS.leaseMs);
+    return lease !== null;
+  }, 'the end of the first sweep'),
+);
 const never = new AbortController().signal;
 let clockMs = Date.now();
 

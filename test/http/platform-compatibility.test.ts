@@ -161,6 +161,8 @@ describe('scopes of an edge client, `GET models/:id` and `GET objects/:id`', () 
     await service.admin('POST', 'users', { login: 'foreign-1', password: 'a password of eight', role });
     await service.admin('POST', 'objects', { id: 'edge-2', name: 'Edge' });
     const token = await service.tokenOf('foreign-1', 'a password of eight');
+    // Later listeners do not receive what the tests before have changed.
+    await service.settled();
     const listener = await service.listen(token);
     expect((await service.as(token)('POST', 'objects/edge-2/commands/open', {})).status).toBe(200);
     await service.settled();

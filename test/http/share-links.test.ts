@@ -54,6 +54,8 @@ interface Stream {
 
 /** Listens with the token of a view until the test ends. */
 async function listen(token: string, query = ''): Promise<Stream> {
+  // Later listeners do not receive what was sent before.
+  await service.settled();
   const controller = new AbortController();
   streams.push(controller);
   const answer = await fetch(`${service.url}/api/v1/shared/events${query}`, {
