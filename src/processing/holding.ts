@@ -66,6 +66,7 @@ export function createHolding(stored: StoredPartition): Holding {
   const owned: OwnedPartition = {
     index,
     isOwned: () => !lost.signal.aborted && clock.steadyMs() < holding.heldUntilMs,
+    committedNumber: () => holding.lastNumber,
     lost: lost.signal,
   };
   const holding: Holding = {

@@ -9,6 +9,8 @@ export interface OwnedPartition {
   readonly index: number;
   /** Whether this instance still owns it, by the monotonic clock. */
   isOwned(): boolean;
+  /** Outputs up to this number are known to be stored. Those of a commit without an answer may be seen before, and may not stay. */
+  committedNumber(): number;
   /** Aborted when another instance owns it. */
   readonly lost: AbortSignal;
 }

@@ -13,12 +13,15 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 /** Why messages of a handler that has changed hands since are not sent. */
 export const HANDED_OVER = 'the handler was shared with another user, or sends to another address, since';
 
+/** Replays are behind all that happens: what is new does not wait for them. */
+export const FIRST_REPLAYED_NUMBER = 2 ** 52;
+
 /** A message that waits, or is being sent. */
 export interface Delivery {
   readonly id: string;
   readonly handlerId: string;
   readonly partition: number;
-  /** Its place among those of its handler and partition. */
+  /** Its place among those of its handler and partition; of a replay `FIRST_REPLAYED_NUMBER` or more. */
   readonly number: number;
   /** The object it is about. */
   readonly objectId: string;

@@ -7,7 +7,7 @@ import { LIMITS } from '../core/limits.js';
 import { clock, type Timer } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import type { OwnedPartition } from '../processing/processor.js';
-import { type Delivery, loadPending } from './deliveries.js';
+import { type Delivery, FIRST_REPLAYED_NUMBER, loadPending } from './deliveries.js';
 
 export interface QueueParts {
   readonly database: Database;
@@ -221,7 +221,7 @@ function addFound(queue: Queue, found: readonly Delivery[]): void {
   let count = 0;
   for (const delivery of found) {
     const isKnown = queue.known.has(delivery.id) || queue.endedWhileLoading.has(delivery.id);
-    if (isKnown || queue.blocked.has(delivery.objectId)) continue;
+    if (isKnown || queue.blocked.has(delivery.objectId) || isUncommitted(queue, delivery)) continue;
     if (queue.closedWhileLoading.has(delivery.objectId)) {
       queue.hasMore = true;
       continue;
@@ -234,6 +234,10 @@ function addFound(queue: Queue, found: readonly Delivery[]): void {
   }
   if (count > 0) queue.isStarved = false;
 }
+
+/** Its commit has no answer yet: it is offered once that has come, and would be sent twice. */
+const isUncommitted = ({ owned }: Queue, { number }: Delivery): boolean =>
+  number > owned.committedNumber() && number < FIRST_REPLAYED_NUMBER;
 
 /** Stops the queue. */
 export function closeQueue(queue: Queue): void {

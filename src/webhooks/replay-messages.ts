@@ -6,7 +6,7 @@ import { isAfter } from '../core/position.js';
 import { isPublishable, toPastEvents } from '../live/events.js';
 import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import type { Delivery } from './deliveries.js';
+import { type Delivery, FIRST_REPLAYED_NUMBER } from './deliveries.js';
 import { toBody } from './message.js';
 import type { ObjectFacts } from './object-facts.js';
 import { listPastObjects, listPastPackets, type PastObject } from './past-packets.js';
@@ -47,9 +47,6 @@ export async function readReplay(parts: ReplayParts, webhook: Webhook, replay: R
   return { deliveries: messages.map((message, index) => toDelivery(webhook, replay, { ...message, index })), place };
 }
 
-/** Behind all that happens: what is new does not wait for a replay. */
-const FIRST_NUMBER = 2 ** 52;
-
 function toDelivery(
   webhook: Webhook,
   { id, timeMs, messages }: Replay,
@@ -62,7 +59,7 @@ function toDelivery(
     objectId,
     event: type,
     body,
-    number: FIRST_NUMBER + messages + index,
+    number: FIRST_REPLAYED_NUMBER + messages + index,
     attempts: 0,
     timeMs,
     batch: null,

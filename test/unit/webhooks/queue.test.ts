@@ -2,12 +2,13 @@
 import { expect, test } from '@jest/globals';
 import type { Database } from '../../../src/platform/mongo/driver/client.js';
 import type { OwnedPartition } from '../../../src/processing/processor.js';
-import type { Delivery } from '../../../src/webhooks/deliveries.js';
-import { block, createQueue, type Queue, recheck, startNext, unblock } from '../../../src/webhooks/queue.js';
+import { type Delivery, FIRST_REPLAYED_NUMBER } from '../../../src/webhooks/deliveries.js';
+import { block, createQueue, offer, type Queue, recheck, startNext, unblock } from '../../../src/webhooks/queue.js';
 import { until } from '../../support/until.js';
 
 const [A, B] = ['a'.repeat(24), 'b'.repeat(24)] as const;
 const LONG_MS = 1e9;
+const LATEST = FIRST_REPLAYED_NUMBER - 1;
 
 interface Read {
   readonly exceptObjects: readonly string[];
@@ -33,8 +34,14 @@ const rowOf = (number: number, object: string) => ({
   time: 0,
 });
 
+/** The same message as the engine offers it. */
+function deliveryOf(number: number, objectId: string): Delivery {
+  const { _id: id, handler: handlerId, object: _, time: timeMs, ...rest } = rowOf(number, objectId);
+  return { ...rest, id, handlerId, objectId, timeMs, batch: null, handover: null };
+}
+
 /** A queue whose reads of the database, and whose sends, end when the test says so. */
-function createSlowQueue() {
+function createSlowQueue({ committedNumber = LATEST } = {}) {
   const reads: Read[] = [];
   const sends: Send[] = [];
   const find = (filter: { object?: { $nin: readonly unknown[] } }) => ({
@@ -49,7 +56,7 @@ function createSlowQueue() {
   const queue = createQueue(
     {
       database: { db: { collection: () => ({ find }) } } as unknown as Database,
-      owned: { index: 0, isOwned: () => true } as OwnedPartition,
+      owned: { index: 0, isOwned: () => true, committedNumber: () => committedNumber } as OwnedPartition,
       handlerId: 'f'.repeat(24),
       atOnce: () => 8,
       isBatch: () => false,
@@ -124,4 +131,20 @@ test('sends no later message of an object before the failure of the first one is
   unblock(queue, A);
   (await read(2)).answer([rowOf(1, A), rowOf(2, A)]);
   expect((await sent(2)).ids).toEqual([rowOf(1, A)._id]);
+});
+
+test('sends a message once that was read before its commit was answered', async () => {
+  const { queue, read, sent, sends } = createSlowQueue({ committedNumber: 1 });
+  recheck(queue);
+  const replayed = rowOf(FIRST_REPLAYED_NUMBER, B);
+  (await read(0)).answer([rowOf(1, A), rowOf(2, B), replayed]);
+  expect((await sent(0)).ids).toEqual([rowOf(1, A)._id]);
+  expect((await sent(1)).ids).toEqual([replayed._id]);
+  // The commit was answered.
+  offer(queue, [deliveryOf(2, B)]);
+  const { end, stored } = await sent(1);
+  end(null);
+  stored();
+  expect((await sent(2)).ids).toEqual([rowOf(2, B)._id]);
+  expect(sends).toHaveLength(3);
 });
