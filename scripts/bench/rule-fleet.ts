@@ -1,7 +1,7 @@
 // A fleet of 100,000 objects with five rules that keep states: what its packets write, how long an instance takes to take it over, and how
 // much memory it needs.
 import { setTimeout as wait } from 'node:timers/promises';
-import { MongoClient } from 'mongodb';
+import { type Db, MongoClient } from 'mongodb';
 import type { StoringBench } from './comparing.js';
 import { openConnection, toRequest } from './connection.js';
 import { databaseName, objectId } from './data.js';
@@ -76,12 +76,13 @@ export async function measureFleet(bench: RuleBench): Promise<readonly string[]>
       const before = await writesOf(client);
       const cpuMs = readCpuMs(bench.server.processId);
       await postAll(bench.server, count, { speed, fuel: 50 });
+      await countStates(db, count);
       await becomeQuiet([bench.server.processId, mongodProcessId], bench.timing);
       const usedMs = readCpuMs(bench.server.processId) - cpuMs;
       const writes = ((await writesOf(client)) - before) / count;
       lines.push(`| ${title}: documents written for each | ${format(writes)}; CPU ms ${format(usedMs / count)} |`);
     }
-    const rows = await db.collection('alarmStates').countDocuments();
+    const rows = await countStates(db, count);
     await bench.server.stop();
     lines.push(
       `| objects; rows of states | ${format(count)}; ${format(rows)} |`,
@@ -91,6 +92,15 @@ export async function measureFleet(bench: RuleBench): Promise<readonly string[]>
   } finally {
     await client.close();
   }
+}
+
+/** The rows of states, once each object has those of all rules: a busy machine may stand still before. */
+async function countStates(db: Db, objects: number): Promise<number> {
+  for (const startMs = performance.now(); performance.now() - startMs < LATEST_MS; await wait(POLL_MS)) {
+    const rows = await db.collection('alarmStates').countDocuments();
+    if (rows >= objects * RULES.length) return rows;
+  }
+  throw new Error(`not all of ${objects} objects have the states of all rules`);
 }
 
 /** An instance that takes over all of it, and one without these rules. */
