@@ -153,10 +153,17 @@ test('applies a filter by event names to appearing objects', async () => {
 });
 
 describe('in the past', () => {
+  /** Page by page: a database that is busy ends a page before it is full. */
   const namesOf = async (person: Person, query: string): Promise<[string, string][]> => {
-    const { status, body } = await person.call('GET', `events?${query}`);
-    if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`);
-    return body.map(({ event, data }: { event: string; data: { id: string } }) => [event, data.id]);
+    const names: [string, string][] = [];
+    let path: string | undefined = `events?${query}`;
+    while (path !== undefined) {
+      const { status, body, headers } = await person.call('GET', path);
+      if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`);
+      for (const { event, data } of body) names.push([event, data.id]);
+      path = /<\/api\/v1\/([^>]*)>/.exec(headers.link ?? '')?.[1];
+    }
+    return names;
   };
 
   test('lists appearing and disappearing objects page by page', async () => {
@@ -174,14 +181,7 @@ describe('in the past', () => {
       ['object-removed', gone],
       ['object-removed', gone],
     ]);
-    const paged: [string, string][] = [];
-    let path: string | undefined = `events?${query}&limit=1`;
-    for (let pages = 0; path !== undefined && pages < 10; pages++) {
-      const { body, headers } = await people.south.call('GET', path);
-      for (const { event, data } of body) paged.push([event, data.id]);
-      path = /<\/api\/v1\/([^>]*)>/.exec(headers.link ?? '')?.[1];
-    }
-    expect(paged).toEqual(events);
+    expect(await namesOf(people.south, `${query}&limit=1`)).toEqual(events);
   });
 
   test('lists the events of one object', async () => {

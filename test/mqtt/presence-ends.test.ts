@@ -8,7 +8,7 @@ import { createIngest } from '../../src/packets/ingest.js';
 import { createStampClock, type PacketSource } from '../../src/packets/packet.js';
 import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { useService } from '../support/fixture.js';
-import { startLine } from '../support/lossy-connection.js';
+import { commandOn, type HeldLine, startHeldLine } from '../support/held-line.js';
 import { createObject } from '../support/mqtt-device.js';
 import { until } from '../support/until.js';
 
@@ -23,41 +23,15 @@ afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end();
 });
 
-interface HeldCommand {
-  isReached: boolean;
-  release(): void;
-}
-
-/** The presence of an instance. `hold` holds back its next command that has these bytes. */
-async function startPresence(now = Date.now): Promise<{ presence: Presence; hold(bytes: string): HeldCommand }> {
-  const waiting = new Map<string, { command: HeldCommand; released: Promise<void> }>();
-  const line = await startLine(service.mongodbUri, (asked) => {
-    for (const [bytes, { command, released }] of waiting) {
-      if (!asked.includes(bytes)) continue;
-      waiting.delete(bytes);
-      command.isReached = true;
-      return released;
-    }
-    return 'passes';
-  });
-  const database = databaseOf(line.client);
+/** The presence of an instance, and its connection to the database. */
+async function startPresence(now = Date.now): Promise<{ presence: Presence; hold: HeldLine['hold'] }> {
+  const { client, hold, releaseAll, stop } = await startHeldLine(service.mongodbUri);
+  const database = databaseOf(client);
   const ingest = createIngest(database, createStampClock(Date.now));
   const log = { info: () => undefined, warn: () => undefined };
   const presence = createPresence({ database, ingest, digest: createDigest(Buffer.alloc(32)), log, now });
-  const stop = () => presence.stop();
-  endings.push(line.stop, stop);
-  return {
-    presence,
-    hold(bytes) {
-      const command: HeldCommand = { isReached: false, release: () => undefined };
-      const released = new Promise<void>((resolve) => {
-        command.release = resolve;
-      });
-      waiting.set(bytes, { command, released });
-      endings.push(command.release);
-      return command;
-    },
-  };
+  endings.push(stop, () => presence.stop(), releaseAll);
+  return { presence, hold };
 }
 
 async function createSource(): Promise<PacketSource> {
@@ -69,13 +43,6 @@ async function createSource(): Promise<PacketSource> {
     .findOne({ _id: new ObjectId(objectId) });
   return { objectId, ownId, groupId: String(object?.group) };
 }
-
-/** The name of a command and of its collection, as the bytes of the command have them. */
-const commandOn = (command: string, collection: string): string => {
-  const length = Buffer.alloc(4);
-  length.writeInt32LE(collection.length + 1);
-  return `${command}\0${length.toString('latin1')}${collection}\0`;
-};
 
 const onlinesOf = async (objectId: string): Promise<boolean[]> =>
   (await service.admin('GET', `objects/${objectId}/packets`)).body.map(({ online }: { online: boolean }) => online);

@@ -41,10 +41,13 @@ test('stores and sends the message of a neighbour in the same partition while th
   await Promise.all([storing, post()]);
   await until(() => flooded.received.length >= WEBHOOKS * PACKETS, 'the messages of the flood');
   const [last] = flooded.received.map(({ body }) => body.position).sort((a, b) => (isAfter(b, a) ? 1 : -1));
-  const after = receiver.received.find(({ body }) => isAfter(body.position, last));
+  const findAfter = () => receiver.received.find(({ body }) => isAfter(body.position, last));
+  await until(() => findAfter() !== undefined, 'the message of the neighbour');
   const deliveries = service.client.db().collection('deliveries');
-  const own = await deliveries.findOne({ _id: new ObjectId(after?.id.slice('msg_'.length)) });
-  expect(own).toMatchObject({ partition, handler: new ObjectId(handler._id), state: 'delivered' });
+  const findOwn = () => deliveries.findOne({ _id: new ObjectId(findAfter()?.id.slice('msg_'.length)) });
+  await until(async () => (await findOwn())?.state === 'delivered', 'its result to be stored');
+  const own = await findOwn();
+  expect(own).toMatchObject({ partition, handler: new ObjectId(handler._id) });
   // Though it happened after all of the flood, it was stored before much of it.
   expect(await deliveries.countDocuments({ partition, number: { $gt: own?.number } })).toBeGreaterThan(PACKETS);
   const inOrder = Array.from({ length: PACKETS }, (_, n) => n);

@@ -195,9 +195,15 @@ async function storeBatch(
     if (outcome.status === 'rejected') errors.push(outcome.reason);
     // Otherwise a packet has arrived meanwhile.
     else if (known.lastPacketAtMs === lastPacketAtMs) {
-      known.lastPacketAtMs = outcome.value ? lastPacketAtMs + Math.min(known.afterMs, LIMITS.presenceRecheckMs) : null;
+      const isHeard = outcome.value === 'heard';
+      known.lastPacketAtMs = isHeard ? lastPacketAtMs + Math.min(known.afterMs, LIMITS.presenceRecheckMs) : null;
     }
   }
+  const marked = batch.flatMap(([objectId], index) => {
+    const outcome = outcomes[index];
+    return outcome?.status === 'fulfilled' && outcome.value === 'marked' ? objectId : [];
+  });
+  await reportConnected(deps, stored.devices, marked);
   return errors.length === 0 ? null : { err: errors[0], devices: errors.length };
 }
 
@@ -217,21 +223,43 @@ async function readStored(database: Database, ids: readonly string[]): Promise<S
   return { devices: new Map(devices.map((device) => [device.objectId, device])), lastPackets, present };
 }
 
-/** Marks a device offline. Returns true if it is connected or has sent a packet meanwhile, so that it must be checked again. */
+/** `heard`: it is connected or has sent a packet meanwhile, so that it must be checked again. */
+type Silence = 'heard' | 'marked' | 'offline before';
+
+/** Marks a device offline that is silent. */
 async function storeOffline(
   { database, ingest, digest, now }: OfflineTimeoutDeps,
   stored: Stored,
   objectId: string,
-): Promise<boolean> {
+): Promise<Silence> {
   const device = stored.devices.get(objectId);
   const last = stored.lastPackets.get(objectId);
-  if (device === undefined || device.offlineAfterMs === null || last === undefined || !last.isOnline) return false;
+  const isWatched = device !== undefined && device.offlineAfterMs !== null;
+  if (!isWatched || last === undefined || !last.isOnline) return 'offline before';
   const agoMs = now() - last.storedAtMs;
   // Of the time before the clock was set back, nothing is known.
-  const isRecent = agoMs >= -database.clock.aheadMs && agoMs <= device.offlineAfterMs;
-  if (isRecent || stored.present.has(objectId)) return true;
+  const isRecent = agoMs >= -database.clock.aheadMs && agoMs <= Number(device.offlineAfterMs);
+  if (isRecent || stored.present.has(objectId)) return 'heard';
   const timeMs = Math.max(now(), last.timeMs + 1);
   const id = packetIdOf(last.timeMs, digest(Buffer.from(`${objectId}\n${last.packetId}\nsilent`)));
   await ingest(device, [{ id, timeMs, online: false, parameters: {} }]);
-  return false;
+  return 'marked';
+}
+
+/** A device that connected while it was being marked has read that it was online, and stored nothing that says so. */
+async function reportConnected(
+  { database, ingest, digest, now }: OfflineTimeoutDeps,
+  devices: ReadonlyMap<string, DeviceRecord>,
+  marked: readonly string[],
+): Promise<void> {
+  if (marked.length === 0) return;
+  const connected = [...(await findPresent(database, marked))];
+  const report = async ([objectId, last]: [string, LastPacketTime]): Promise<void> => {
+    const device = devices.get(objectId);
+    if (device === undefined || last.isOnline) return;
+    const timeMs = Math.max(now(), last.timeMs + 1);
+    const id = packetIdOf(last.timeMs, digest(Buffer.from(`${objectId}\n${last.packetId}\nconnected`)));
+    await ingest(device, [{ id, timeMs, online: true, parameters: {} }]);
+  };
+  await Promise.all([...(await findLastPacketTimes(database, connected))].map(report));
 }
