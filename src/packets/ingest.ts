@@ -24,7 +24,7 @@ export interface Ingested {
 
 interface Waiting extends PacketWrites {
   readonly objectId: string;
-  /** When the request arrived; ms of the monotonic clock. */
+  /** When it began to wait, or its packets were looked up in buckets before; ms of the monotonic clock. */
   readonly sinceMs: number;
   readonly signal: AbortSignal | null;
   readonly resolve: (result: Ingested) => void;
@@ -67,26 +67,28 @@ export function createIngest(database: Database, stampUs: () => number, packAfte
     if (messages.length === 0) return { packets: [], repeated: NO_IDS, refused: [] };
     const { objectId } = source;
     const reservation = pending.add(source.groupId, messages.length);
-    const enqueue = (converted: PacketWrites, packed = NONE): Promise<Ingested> => {
+    const enqueue = (converted: PacketWrites, sinceMs: number, packed = NONE): Promise<Ingested> => {
       const { packets, refused } = converted;
       if (isAtomic && refused.length > 0) throw refusalError(refused, 0);
       if (packets.length === 0) return Promise.resolve({ packets, repeated: NO_IDS, refused });
       reservation.grow(countBytes(converted.writes));
       return packed.size === 0
-        ? write(objectId, converted, signal)
-        : writeOthers(converted, packed, (others) => write(objectId, others, signal));
+        ? write(objectId, converted, { sinceMs, signal })
+        : writeOthers(converted, packed, (others) => write(objectId, others, { sinceMs, signal }));
     };
     try {
       const converted = toPacketWrites({ source, messages, stampUs, clock: database.clock, packedAgeMs });
       // It may reject before `order` awaits it.
       if (converted instanceof Promise) converted.catch(() => undefined);
       else if (!order.hasPending(objectId) && (converted.named.length === 0 || repeats.areNone())) {
-        return await enqueue(converted);
+        return await enqueue(converted, clock.steadyMs());
       }
       const next = async () => {
         const all = await converted;
+        // If the process stands still after the look-up, what was found nowhere may be packed meanwhile: that time counts, too.
+        const sinceMs = clock.steadyMs();
         const packed = all.named.length === 0 ? NONE : await repeats.find(source, all.named);
-        return { stored: enqueue(all, packed) };
+        return { stored: enqueue(all, sinceMs, packed) };
       };
       return await (await order.after(objectId, next)).stored;
     } finally {
@@ -150,10 +152,9 @@ function createWriter(database: Database) {
     begin();
   };
 
-  return (objectId: string, converted: PacketWrites, signal: AbortSignal | null) =>
+  return (objectId: string, converted: PacketWrites, since: Pick<Waiting, 'sinceMs' | 'signal'>) =>
     new Promise<Ingested>((resolve, reject) => {
-      const sinceMs = clock.steadyMs();
-      waiting.push({ objectId, ...converted, sinceMs, signal, resolve, reject });
+      waiting.push({ objectId, ...converted, ...since, resolve, reject });
       if (!isBusy(running, objectId)) beginSoon();
     });
 }
@@ -210,7 +211,8 @@ interface Written {
 async function writeGroup(database: Database, group: readonly Waiting[]): Promise<void> {
   try {
     // The time limit counts from the arrival of the oldest request.
-    const leftMs = LIMITS.databaseAnswerMs - (clock.steadyMs() - (group[0]?.sinceMs ?? 0));
+    const sinceMs = Math.min(...group.map((one) => one.sinceMs));
+    const leftMs = LIMITS.databaseAnswerMs - (clock.steadyMs() - sinceMs);
     if (leftMs <= 0) throw unavailable('the database is slow; none of these packets was stored');
     const written = await withTimeout(() => writeAll(database, group), leftMs);
     for (const one of group) settle(one, written);

@@ -1,11 +1,12 @@
 /** Whatever packs and unpacks meanwhile: a packet that is sent again is stored once. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { ObjectId } from 'mongodb';
+import { MongoClient, ObjectId } from 'mongodb';
 import { LIMITS } from '../../../src/core/limits.js';
 import { createIngest, type Ingest } from '../../../src/packets/ingest.js';
 import type { Message } from '../../../src/packets/packet.js';
 import { createStampClock } from '../../../src/packets/packet.js';
 import { commitStep, storePending, unpackBucket } from '../../../src/packets/store/packing.js';
+import { clock, replaceClock } from '../../../src/platform/clock.js';
 import { createClient, type Database, databaseOf } from '../../../src/platform/mongo/driver/client.js';
 import { prepareCollections } from '../../../src/platform/mongo/schema/collections.js';
 import { testUri } from '../../support/fixture.js';
@@ -17,11 +18,12 @@ Object.assign(LIMITS, { bucketsKnownMs: 0 });
 const START_MS = Date.UTC(2026, 0, 1);
 const PACKETS = 60;
 const SENDERS = 4;
+const uri = testUri();
 let database: Database;
 let ingest: Ingest;
 
 beforeAll(async () => {
-  database = databaseOf(await createClient(testUri()).connect());
+  database = databaseOf(await createClient(uri).connect());
   await prepareCollections(database.db);
   ingest = createIngest(database, createStampClock(Date.now));
 });
@@ -91,6 +93,26 @@ test('stores each packet once, while rows become buckets and buckets become rows
   expect(sending.stored).toBe(0);
   expect(await buckets()).toEqual([]);
   expect((await readStoredRows(database, objectId)).length).toBe(PACKETS);
+});
+
+test('stores nothing that was looked up before the process stood still: it may be packed by now', async () => {
+  const client = await new MongoClient(uri, { monitorCommands: true }).connect();
+  const awake = clock;
+  let stillMs = 0;
+  const restore = replaceClock({ ...awake, steadyMs: () => awake.steadyMs() + stillMs });
+  client.on('commandStarted', ({ command }) => {
+    if (command.find === 'packedPackets') stillMs = LIMITS.packingSettleMs;
+  });
+  try {
+    const resend = createIngest(databaseOf(client), createStampClock(Date.now));
+    const before = await readStoredRows(database, objectId);
+    const late = resend(source, [{ ...(MESSAGES[0] as Message), id: 'c'.repeat(24) }]);
+    await expect(late).rejects.toMatchObject({ status: 503 });
+    expect(await readStoredRows(database, objectId)).toEqual(before);
+  } finally {
+    restore();
+    await client.close();
+  }
 });
 
 test('looks into no bucket that cannot have the packet', async () => {
