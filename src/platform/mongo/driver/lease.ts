@@ -24,10 +24,11 @@ export async function acquireLease(database: Database, name: string, leaseMs: nu
   const none = { holder: null, until: new Date(0) };
   await mapDriverErrors(() => leases.updateOne({ _id }, { $setOnInsert: none }, { upsert: true }));
   const free = { _id, $expr: { $lt: ['$until', '$$NOW'] } };
+  // From the question on, not from the answer: a process that stands still in between has less of it.
+  let heldUntilMs = clock.steadyMs() + leaseMs;
   const { modifiedCount } = await mapDriverErrors(() => leases.updateOne(free, [{ $set: { holder, until } }]));
   if (modifiedCount === 0) return null;
   const lost = new AbortController();
-  let heldUntilMs = clock.steadyMs() + leaseMs;
   const renew = async (): Promise<void> => {
     const sentMs = clock.steadyMs();
     const renewed = await leases.updateOne({ _id, holder }, [{ $set: { until } }]).catch(() => null);
