@@ -22,8 +22,8 @@ export interface Instance {
   /** Stops it, as on a machine that was put to sleep. */
   freeze(): Promise<void>;
   thaw(): void;
-  /** Starts it again and returns when it answers. */
-  start(): Promise<void>;
+  /** Starts it again, with the same limits if none are given, and returns when it answers. */
+  start(limits?: InstanceOptions['limits']): Promise<void>;
   /** Its log since the first start, one line per entry. */
   log(): Promise<string>;
   stop(): Promise<void>;
@@ -61,7 +61,6 @@ export async function startInstance(
     ADMIN_LOGIN: ADMIN.login,
     ADMIN_PASSWORD: ADMIN.password,
     ...given,
-    TEST_LIMITS: JSON.stringify(limits),
   };
   let child: ChildProcess;
   const isUp = () => child.exitCode === null && child.signalCode === null;
@@ -82,9 +81,12 @@ export async function startInstance(
     kill: () => end('SIGKILL'),
     freeze: () => freezeProcess(Number(child.pid)),
     thaw: () => void child.kill('SIGCONT'),
-    async start() {
+    async start(given = limits) {
       const out = openSync(logFile, 'a');
-      child = spawn(process.execPath, serviceWith('test/support/set-limits.mjs'), { env, stdio: ['ignore', out, out] });
+      child = spawn(process.execPath, serviceWith('test/support/set-limits.mjs'), {
+        env: { ...env, TEST_LIMITS: JSON.stringify(given) },
+        stdio: ['ignore', out, out],
+      });
       closeSync(out);
       const isAnswering = () =>
         fetch(url).then(
