@@ -148,6 +148,8 @@ describeThere('a bridge to Mosquitto', () => {
     await first().admin('POST', 'objects/pump-20/commands/stop');
     await first().settled();
     await startMosquitto();
+    // As above: one that reconnects later would send the commands of later tests a second time.
+    await areConnected(3);
     const isSent = async () =>
       (await first().admin('GET', `commands?where.object=${body._id}`)).body[0].status === 'delivered';
     await until(isSent, 'the command to be delivered');
