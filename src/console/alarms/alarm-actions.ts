@@ -1,5 +1,5 @@
 /** What people do with alarms. The page shows it with the answer, not only with the event that follows. */
-import { type Alarm, isWaiting, takeAlarm } from '../state/alarms.js';
+import { type Alarm, isStillWaiting, isWaiting, onAlarm, takeAlarm } from '../state/alarms.js';
 import { request } from '../state/api.js';
 import { serverNowMs } from '../state/clock.js';
 import { may, user } from '../state/session.js';
@@ -10,18 +10,30 @@ export const mayAcknowledge = (id: string): boolean => may('POST', `/alarms/${id
 
 export async function acknowledge(id: string, note: string): Promise<void> {
   const body = note === '' ? {} : { note };
-  take(await request('POST /api/v1/alarms/{id}/acknowledge', { path: { id }, body }));
+  await takeAnswer(id, request('POST /api/v1/alarms/{id}/acknowledge', { path: { id }, body }));
 }
 
 export async function addNote(id: string, text: string): Promise<void> {
-  take(await request('POST /api/v1/alarms/{id}/notes', { path: { id }, body: { text } }));
+  await takeAnswer(id, request('POST /api/v1/alarms/{id}/notes', { path: { id }, body: { text } }));
 }
 
 export async function clear(id: string): Promise<void> {
-  take(await request('POST /api/v1/alarms/{id}/clear', { path: { id }, body: {} }));
+  await takeAnswer(id, request('POST /api/v1/alarms/{id}/clear', { path: { id }, body: {} }));
 }
 
-const take = (answer: object): void => takeAlarm(answer as Alarm);
+/** Takes the alarm of an answer, unless an event has told of it meanwhile: that is newer, or else something newer still comes. */
+async function takeAnswer(id: string, answer: Promise<object>): Promise<void> {
+  let isTold = false;
+  const stop = onAlarm(({ _id }) => {
+    isTold ||= _id === id;
+  });
+  try {
+    const alarm = (await answer) as Alarm;
+    if (!isTold) takeAlarm(alarm);
+  } finally {
+    stop();
+  }
+}
 
 /** Returns how many of them were acknowledged now. */
 export async function acknowledgeAll(alarms: readonly Alarm[]): Promise<number> {
@@ -33,7 +45,9 @@ export async function acknowledgeAll(alarms: readonly Alarm[]): Promise<number> 
     done += answer.done;
     const failed = new Set(answer.failed.map(({ _id }) => _id));
     const acknowledged = { time: serverNowMs(), user: user.value?._id ?? '', note: null };
-    for (const alarm of part) if (!failed.has(alarm._id)) takeAlarm({ ...alarm, acknowledged });
+    // What was acknowledged or cleared meanwhile, an event has told.
+    for (const alarm of part)
+      if (!failed.has(alarm._id) && isStillWaiting(alarm._id)) takeAlarm({ ...alarm, acknowledged });
   }
   return done;
 }

@@ -1,7 +1,7 @@
 /** The alarms, the most urgent first, and everything about the one that is opened. */
 import { type Signal, signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { Problem, useWork } from '../parts/form.js';
+import { Problem, useWorkOfEach } from '../parts/form.js';
 import { Icon, Outline } from '../parts/icon.js';
 import { Empty, NotPermitted, notify, Skeleton } from '../parts/notices.js';
 import { VirtualList } from '../parts/virtual-list.js';
@@ -35,7 +35,7 @@ function AlarmPage({ id }: { id: string }) {
   const filter = filterOf(query);
   const list = useAlarmList(filter);
   const chosen = useSignal<ReadonlySet<string>>(new Set());
-  const work = useWork();
+  const work = useWorkOfEach();
   const byKey = useRef(false);
   const rows = list.rows.value;
   const open = (next: string | null, change: Partial<AlarmFilter> = {}): void => {
@@ -45,9 +45,10 @@ function AlarmPage({ id }: { id: string }) {
   // What is gone, or acknowledged, is chosen no longer.
   const selected = rows.filter((alarm) => chosen.value.has(alarm._id) && isWaiting(alarm));
   const acknowledgeThese = (alarms: readonly Alarm[]): void => {
-    void work.run(async () => {
-      const count = await acknowledgeAll(alarms);
-      chosen.value = new Set();
+    const ids = alarms.map(({ _id }) => _id);
+    void work.run(ids, async (idle) => {
+      const count = await acknowledgeAll(alarms.filter(({ _id }) => idle.includes(_id)));
+      chosen.value = new Set([...chosen.value].filter((id) => !idle.includes(id)));
       notify(tn('alarms.acknowledged', count));
     });
   };

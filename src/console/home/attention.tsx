@@ -1,11 +1,12 @@
 /** What is wrong now: the most urgent open alarms, each with its object, its value and since when, to be acknowledged at once. */
 import { signal } from '@preact/signals';
+import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { acknowledge, mayAcknowledge } from '../alarms/alarm-actions.js';
 import { nameOfObject } from '../alarms/alarm-list.js';
 import { personOf, summaryOf } from '../alarms/alarm-values.js';
 import { SeverityMark } from '../alarms/severity.js';
-import { Problem, useWork } from '../parts/form.js';
+import { Problem, useWorkOfEach } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { type Alarm, type OpenAlarm, onAlarm, urgentAlarms } from '../state/alarms.js';
 import { list } from '../state/api.js';
@@ -75,15 +76,14 @@ const keepFolding = ({ currentTarget }: { currentTarget: HTMLElement }): void =>
 export function Attention() {
   const { count, alarms } = urgentAlarms(MOST);
   useDetails(alarms);
-  const work = useWork();
+  const work = useWorkOfEach();
   objectRevision.value;
   const element = useRef<HTMLUListElement>(null);
-  const take = (index: number, { _id }: OpenAlarm): void =>
-    void work.run(async () => {
-      await acknowledge(_id, '');
-      // The button is gone: the keyboard goes on with what is in its place.
-      element.current?.querySelectorAll<HTMLElement>('.attention-open').item(index)?.focus();
-    });
+  const goOn = useFocus(element, alarms);
+  const take = (index: number, alarm: OpenAlarm): void => {
+    goOn(index, alarm);
+    void work.run([alarm._id], () => acknowledge(alarm._id, ''));
+  };
   return (
     <details class="attention" open={!isFolded()}>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: a summary is a button, also for the keyboard */}
@@ -103,6 +103,25 @@ export function Attention() {
       </ul>
     </details>
   );
+}
+
+/**
+ * When an alarm is shown as acknowledged, its button is gone, and it may be elsewhere: the keyboard goes on with what is in its place,
+ * unless somebody has moved the focus meanwhile.
+ */
+function useFocus(list: RefObject<HTMLUListElement | null>, alarms: readonly OpenAlarm[]) {
+  const last = useRef<{ readonly id: string; readonly index: number; readonly item: Element | undefined } | null>(null);
+  useEffect(() => {
+    const { current: place } = last;
+    if (place === null || alarms.some(({ _id, isWaiting }) => _id === place.id && isWaiting)) return;
+    last.current = null;
+    const { activeElement, body } = document;
+    if (activeElement === body || place.item?.contains(activeElement))
+      list.current?.querySelectorAll<HTMLElement>('.attention-open').item(place.index)?.focus();
+  });
+  return (index: number, { _id: id }: OpenAlarm): void => {
+    last.current = { id, index, item: list.current?.children[index] };
+  };
 }
 
 /** The arrows lead through the alarms, `a` acknowledges the one that has the focus. */

@@ -1,7 +1,7 @@
 /** The parts of forms: a field with its label, hint and error; a button that waits for its work. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId } from 'preact/hooks';
+import { useEffect, useId, useRef } from 'preact/hooks';
 import { VigilError } from '../state/api.js';
 import { t } from '../text/language.js';
 import { FieldError, FormWork, toFieldError, useFault, useFaults } from './field-errors.js';
@@ -163,6 +163,27 @@ export function useWork() {
     }
   };
   return { isBusy, error, run, ...faults };
+}
+
+/** Runs work for several things at once, but one piece for each of them, and keeps why the last one failed. */
+export function useWorkOfEach() {
+  const error = useSignal<unknown>(null);
+  const busy = useRef(new Set<string>()).current;
+  /** Does nothing for those whose work goes on. */
+  const run = async (ids: readonly string[], work: (ids: readonly string[]) => Promise<void>): Promise<void> => {
+    const idle = ids.filter((id) => !busy.has(id));
+    if (idle.length === 0) return;
+    if (busy.size === 0) error.value = null;
+    for (const id of idle) busy.add(id);
+    try {
+      await work(idle);
+    } catch (thrown) {
+      error.value = thrown;
+    } finally {
+      for (const id of idle) busy.delete(id);
+    }
+  };
+  return { error, run };
 }
 
 interface FormProps {

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { SeverityMark } from '../alarms/severity.js';
 import { DataTabs } from '../entities/data-tabs.js';
 import { Confirm } from '../parts/confirm.js';
-import { Problem, useWork } from '../parts/form.js';
+import { Problem, useWorkOfEach } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Empty, NotPermitted, Skeleton } from '../parts/notices.js';
 import { SearchField } from '../parts/search-field.js';
@@ -52,14 +52,14 @@ async function countOpen(): Promise<ReadonlyMap<string, number>> {
 function RuleList() {
   const search = useSignal('');
   const removed = useSignal<Rule | null>(null);
-  const work = useWork();
+  const work = useWorkOfEach();
   const { data, error, reload } = useFetched(async () => {
     const query = { search: search.value || undefined, limit: PAGE };
     const [rules, open] = await Promise.all([list<Rule>('/rules', query), countOpen()]);
     return { rules, open };
   }, [search.value, interruptions.value]);
   const toggle = (rule: Rule): void => {
-    void work.run(async () => {
+    void work.run([rule._id], async () => {
       const active = rule.active === false;
       await request('PATCH /api/v1/{store}/{id}', { path: { store: 'rules', id: rule._id }, body: { active } });
       await reload();

@@ -118,6 +118,9 @@ async function load(): Promise<void> {
   revision.value++;
 }
 
+/** Whether nobody has taken care of it until now: events of the last instant, which no page shows yet, count. */
+export const isStillWaiting = (id: string): boolean => open.get(id)?.isWaiting === true;
+
 /** How many open alarms nobody has acknowledged. */
 export const waitingCount = computed(() => {
   revision.value;

@@ -50,6 +50,17 @@ beforeAll(async () => {
 const rowsOf = (page: Page): Promise<string[]> => page.locator('.alarm-row .alarm-name').allTextContents();
 const badge = (page: Page) => page.locator('.nav .badge');
 
+/** Holds the answers of the requests to this address, which the service has carried out, until it is called. */
+async function holdAnswers(page: Page, address: RegExp): Promise<() => void> {
+  const [held, release] = createDeferred<void>();
+  await page.route(address, async (route) => {
+    const response = await route.fetch();
+    await held;
+    await route.fulfill({ response });
+  });
+  return release;
+}
+
 async function expectRows(page: Page, names: readonly string[]): Promise<void> {
   await until(async () => (await rowsOf(page)).join() === names.join(), `the rows ${names.join()}`);
 }
@@ -115,13 +126,8 @@ test('says why an alarm was raised and what happened, acknowledges it with a not
 test('keeps the note that is typed before the answer to the one before has come', async () => {
   await send('truck-1', { speed: 120 });
   await countOpen(1);
-  const [held, release] = createDeferred<void>();
   const page = await browser.openAs('/alarms');
-  await page.route(/\/acknowledge$/, async (route) => {
-    const response = await route.fetch();
-    await held;
-    await route.fulfill({ response });
-  });
+  const release = await holdAnswers(page, /\/acknowledge$/);
   await page.locator('.alarm-open').click();
   const detail = page.getByRole('complementary', { name: 'Alarm' });
   const note = detail.getByLabel('Note');
@@ -170,6 +176,55 @@ test('is used with the keys alone', async () => {
   expect(waiting.map(({ name }) => name)).toEqual(['Too fast']);
   await send('cold-1', { temperature: 2 });
   await send('cold-2', { temperature: 2 });
+  await send('truck-1', { speed: 9 });
+  await countOpen(0);
+});
+
+test('acknowledges the next alarm with its key, also before the answer for the one before has come', async () => {
+  await send('cold-1', { temperature: 9 });
+  await send('cold-2', { temperature: 10 });
+  await countOpen(2);
+  const page = await browser.openAs('/alarms');
+  const release = await holdAnswers(page, /\/acknowledge$/);
+  await expectRows(page, ['Too warm', 'Too warm']);
+  await effectsRun(page);
+  await page.keyboard.press('ArrowDown');
+  await page.locator('.alarm-row').nth(0).locator('[aria-pressed=true]').waitFor();
+  await page.keyboard.press('a');
+  await page.locator('.badge', { hasText: '1' }).waitFor();
+  await page.locator('.waiting-row [aria-pressed=true]').waitFor();
+  await page.keyboard.press('a');
+  await until(async () => (await openAlarms()).every(({ acknowledged }) => acknowledged), 'both are acknowledged');
+  release();
+  await untilNotice(page, '1 alarm acknowledged');
+  await send('cold-1', { temperature: 2 });
+  await send('cold-2', { temperature: 2 });
+  await countOpen(0);
+});
+
+test.each([
+  ['its button', async (page: Page) => page.getByRole('button', { name: 'Acknowledge A', exact: true }).click()],
+  ['its key', async (page: Page) => page.keyboard.press('a')],
+])('leaves an alarm cleared that was before the answer to its acknowledgement with %s came', async (_, act) => {
+  await send('cold-1', { temperature: 9 });
+  await countOpen(1);
+  const page = await browser.openAs('/alarms');
+  const release = await holdAnswers(page, /\/acknowledge$/);
+  await page.locator('.alarm-open').click();
+  const detail = page.getByRole('complementary', { name: 'Alarm' });
+  await detail.getByText('temperature > 8').waitFor();
+  await act(page);
+  await detail.getByText('Acknowledged by admin').waitFor();
+  await send('cold-1', { temperature: 2 });
+  await page.getByRole('heading', { name: 'No alarms' }).waitFor();
+  // The page shows an event that comes after the answer together with what the answer has changed.
+  const isAnswered = page.waitForEvent('requestfinished', (request) => request.url().endsWith('/acknowledge'));
+  release();
+  await isAnswered;
+  await effectsRun(page);
+  await send('truck-1', { speed: 99 });
+  await page.locator('.alarm-row', { hasText: 'Too fast' }).waitFor();
+  await expectRows(page, ['Too fast']);
   await send('truck-1', { speed: 9 });
   await countOpen(0);
 });
