@@ -1,6 +1,6 @@
 /** Data that a page fetches when it opens. */
 import { type Signal, useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { isOffline, VigilError } from './api.js';
 
 export interface Fetched<T> {
@@ -14,19 +14,28 @@ export interface Fetched<T> {
 export function useFetched<T>(fetchData: () => Promise<T>, inputs: readonly unknown[] = []): Fetched<T> {
   const data = useSignal<T | null>(null);
   const error = useSignal<unknown>(null);
-  const latest = useSignal(0);
+  const asked = useRef(0);
+  /** Answers to requests before this one are out of date. */
+  const oldest = useRef(0);
   const reload = async (): Promise<void> => {
-    const mine = ++latest.value;
+    const mine = ++asked.current;
+    // An answer is shown although another one is awaited: where they take longer than until the next request, none would be shown.
+    const isNewer = (): boolean => {
+      if (mine < oldest.current) return false;
+      oldest.current = mine;
+      return true;
+    };
     try {
       const fetched = await fetchData();
-      if (mine !== latest.peek()) return;
+      if (!isNewer()) return;
       data.value = fetched;
       error.value = null;
     } catch (thrown) {
-      if (mine === latest.peek()) error.value = thrown;
+      if (isNewer()) error.value = thrown;
     }
   };
   useEffect(() => {
+    oldest.current = asked.current + 1;
     void reload();
   }, inputs);
   // The page must not keep what it says of a server that is back.

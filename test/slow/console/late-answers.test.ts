@@ -185,14 +185,15 @@ test('shows what is left of removed packets when the server answers again', asyn
 
 test('forgets a place that was searched for before its packet was removed', async () => {
   const ferry = await createFerry('searched');
-  await service.admin('POST', 'objects/searched/packets', { time: Date.now() + 1, fuel: 60 });
+  const fuelMs = Date.now();
+  await service.admin('POST', 'objects/searched/packets', { time: fuelMs, fuel: 60 });
   const page = await openLoggedIn();
   const search = await holdAnswer(page, /latest-of-each/, 1);
   await page.goto(`${service.url}/?object=${ferry._id}`);
   await search.isRead;
   await page.locator('.status.live').waitFor();
   const isReadAgain = page.waitForResponse(new RegExp(`/api/v1/objects/${ferry._id}$`));
-  await service.admin('DELETE', `objects/searched/packets?from=${Date.now() - HOUR_MS / 2}&to=${Date.now() - 1_000}`);
+  await service.admin('DELETE', `objects/searched/packets?from=${fuelMs - HOUR_MS / 2}&to=${fuelMs - 1}`);
   await isReadAgain;
   search.release();
   await cardShows(page, PLACES[1]);
@@ -217,4 +218,26 @@ test('shows an alarm as acknowledged that is while it is read', async () => {
   await page.locator('.nav .badge').waitFor({ state: 'detached' });
   alarm.release();
   await page.locator('.alarm-detail').getByText('Acknowledged by admin').waitFor();
+});
+
+test('shows what became of a command where every answer takes longer than until the next request', async () => {
+  const ferry = await createFerry('slow');
+  await service.admin('POST', 'objects/slow/commands/flush', {});
+  const page = await openLoggedIn();
+  await page.goto(`${service.url}/objects/${ferry._id}/commands`);
+  const shown = page.locator('.command .tag');
+  await shown.getByText('Queued').waitFor();
+  // Each answer comes after the next request, which the page sends while the command is not done.
+  let releaseLast = (): void => undefined;
+  await page.route(/\/commands\?/, async (route) => {
+    const response = await route.fetch();
+    releaseLast();
+    const [held, release] = createDeferred<void>();
+    releaseLast = release;
+    await held;
+    await route.fulfill({ response });
+  });
+  const { body } = await service.admin('GET', 'objects/slow/commands');
+  await service.admin('POST', `objects/slow/commands/${body[0]._id}/result`, { status: 'done' });
+  await shown.getByText('Done').waitFor();
 });
