@@ -51,13 +51,17 @@ function useShown(map: { readonly current: GeofenceMap | null }, drawing: Drawin
   const { edited, shown, shape, mode } = drawing;
   const all = geofences.value;
   const isPlaced = useRef(false);
+  const wasReady = useRef(false);
   useEffect(() => map.current?.setDark(isDark.value), [isDark.value, isReady]);
   useEffect(() => {
     const others = (all ?? []).filter((one) => one !== edited.value);
     map.current?.show(others);
+    // Whoever draws by now has begun somewhere.
+    const isDrawn = edited.value !== null && wasReady.current;
+    wasReady.current = isReady;
     if (!isReady || all === null || isPlaced.current) return;
     isPlaced.current = true;
-    map.current?.goTo(all);
+    if (!isDrawn) map.current?.goTo(all);
   }, [all, edited.value, isReady]);
   useEffect(() => {
     if (edited.value && edited.value !== 'new') map.current?.goTo([edited.value]);

@@ -1,6 +1,7 @@
 /** Geofences in the console: drawn on a map, changed there, and shown with the objects. */
 import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
 import { entityOf } from '../../support/answers.js';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
@@ -63,6 +64,33 @@ test('draws an area, and stores it as a polygon', async () => {
   const corner = [expect.any(Number), expect.any(Number)];
   const ring = [corner, corner, corner, corner];
   expect(await named('Drawn area')).toMatchObject({ geometry: { type: 'Polygon', coordinates: [ring] } });
+});
+
+test('leaves the map where somebody draws while the geofences are loaded', async () => {
+  await create({ name: 'Loaded late', geometry: { type: 'Polygon', coordinates: [SQUARE] } });
+  const page = await browser.openAs('/account/profile');
+  const [held, release] = createDeferred<void>();
+  await page.route(/\/api\/v1\/geofences\?/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.goto(`${service.url}/geofences`);
+  await page.locator('.map[data-drawn]').waitFor();
+  await page.getByRole('button', { name: 'Draw', exact: true }).click();
+  await page.getByText('Click each corner on the map').waitFor();
+  await clickMap(page, [
+    [0.3, 0.3],
+    [0.6, 0.3],
+  ]);
+  const isLoaded = page.waitForEvent('requestfinished', (request) => request.url().includes('/geofences?'));
+  release();
+  await isLoaded;
+  await effectsRun(page);
+  await clickMap(page, [
+    [0.5, 0.6],
+    [0.3, 0.3],
+  ]);
+  await page.getByText('Drag a corner').waitFor();
 });
 
 test('draws a circle, and stores it as a point with a radius', async () => {
