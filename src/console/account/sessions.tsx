@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { Age } from '../parts/age.js';
 import { Confirm } from '../parts/confirm.js';
-import { Problem } from '../parts/form.js';
+import { Problem, useWorkOfEach } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
@@ -18,11 +18,13 @@ type Session = Routes['GET /api/v1/account/sessions']['answer'][number];
 export function Sessions() {
   const { data, error, reload } = useFetched(() => request('GET /api/v1/account/sessions', {}));
   const isAsking = useSignal(false);
-  const end = async ({ _id, current }: Session): Promise<void> => {
-    if (current) return logOut();
-    await request('DELETE /api/v1/account/sessions/{id}', { path: { id: _id } });
-    await reload();
-  };
+  const work = useWorkOfEach();
+  const end = ({ _id, current }: Session): Promise<void> =>
+    work.run([_id], async () => {
+      if (current) return logOut();
+      await request('DELETE /api/v1/account/sessions/{id}', { path: { id: _id } });
+      await reload();
+    });
   const sessions = data.value;
   return (
     <Section
@@ -36,7 +38,7 @@ export function Sessions() {
         )
       }
     >
-      <Problem error={error.value} />
+      <Problem error={error.value ?? work.error.value} />
       {sessions === null && !error.value && <Skeleton rows={3} />}
       <ul class="items">
         {sessions?.map((session) => (

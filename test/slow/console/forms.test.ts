@@ -1,6 +1,7 @@
 /** Forms: what they make of what is typed, where they say what is wrong with it, and where the focus goes. */
 import { expect, test } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
+import { logIn } from '../../../scripts/bench/console-pages.js';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { typeId } from '../../support/browser/object-form.js';
 import { createUser } from '../../support/browser/users.js';
@@ -320,4 +321,24 @@ test('sets and removes the time after which a silent object is offline, and noth
   await apply('');
   await until(async () => (await configOf()).offlineAfter === null, 'the time is removed');
   expect(await configOf()).toEqual({ ...config, offlineAfter: null });
+});
+
+test('says that a session could not be ended, and ends it on request', async () => {
+  const person = await createUser(service, 'viewer');
+  browser.expectErrors(/503/);
+  const other = await browser.open('/');
+  await logIn(other, person);
+  const page = await browser.open('/');
+  await logIn(page, person);
+  await page.goto(`${service.url}/account/sessions`);
+  const end = page.getByRole('button', { name: 'End', exact: true });
+  await end.waitFor();
+  await page.route(/\/account\/sessions\/./, (route) => route.fulfill({ status: 503, json: { success: false } }), {
+    times: 1,
+  });
+  await end.click();
+  await page.getByRole('alert').waitFor();
+  await end.click();
+  await end.waitFor({ state: 'detached' });
+  await page.getByRole('alert').waitFor({ state: 'detached' });
 });
