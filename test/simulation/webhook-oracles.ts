@@ -1,6 +1,7 @@
 /**
- * What must be true of webhooks: every message at least once, in order for each object, with the same id and the same bytes each time,
- * and nothing after a right has ended. Of the rules of the service they know one: who sees an object.
+ * What must be true of webhooks: every message at least once, but not any more once it counts as delivered, in order for each object,
+ * with the same id and the same bytes each time, and nothing after a right has ended. Of the rules of the service they know one: who sees
+ * an object.
  */
 import { packetIdIn } from '../../src/platform/mongo/bson/packet-key.js';
 import type { Entry } from './database/oplog.js';
@@ -64,6 +65,7 @@ export function checkWebhooks(server: SimulatedServer, sent: Sent): void {
   const world = { server, places: placesOf(server.oplog), packets, hasRefilled };
   checkBytes(arrived);
   checkRows(server, requests);
+  checkDelivered(server, requests);
   for (const handler of handlers) {
     const sights = sightsOf(server.oplog, handler.userId, objectIds);
     const messages = arrived
@@ -221,5 +223,17 @@ function checkRows({ oplog, majority }: SimulatedServer, requests: readonly Requ
       accepted.has(`msg_${id}`) || (typeof after?.batch === 'string' && accepted.has(`msg_${after.batch}`));
     if (after?.state === 'delivered' && !isAccepted)
       fail('a message counts as delivered that no receiver has accepted');
+  }
+}
+
+/** What a majority knows as delivered is not sent any more. */
+function checkDelivered({ oplog }: SimulatedServer, requests: readonly Request[]): void {
+  const delivered = new Map<string, number>();
+  for (const [index, { collection, id, after }] of oplog.entries()) {
+    const key = `msg_${id}`;
+    if (collection === 'deliveries' && after?.state === 'delivered' && !delivered.has(key)) delivered.set(key, index);
+  }
+  for (const { handler, id, committed } of requests) {
+    if ((delivered.get(id) ?? Number.POSITIVE_INFINITY) < committed) fail(`${handler} was sent ${id} once more`);
   }
 }
