@@ -1,4 +1,5 @@
 /** Writes text as a CSV cell. */
+import { CHANGED_NUMBER, EXACT_DIGITS, SIGNED_NUMBER } from '../../core/spreadsheet.js';
 import { writeAscii } from '../../platform/mongo/bson/json-writer.js';
 
 const QUOTE = 0x22;
@@ -23,8 +24,6 @@ const isFormula = (bytes: Uint8Array, offset: number): boolean =>
 
 const isBreak = (byte: number): boolean => byte === SEMICOLON || byte === TAB || byte === LINE_FEED || byte === RETURN;
 
-/** A number with a sign, up to the end of the text or of the cell that a spreadsheet may take it for. */
-const SIGNED_NUMBER = /^[+-](?:\d+(?:[.,]\d+)?|[.,]\d+)(?:e[+-]?\d+)?(?=$|[;\t\n\r])/i;
 const SIGNED_NUMBER_BYTES = 40;
 
 function isSignedNumber(bytes: Uint8Array, offset: number, end: number): boolean {
@@ -63,11 +62,7 @@ function needsQuotes(bytes: Uint8Array, from: number, end: number): boolean {
   return bytes[from] === 0x20 || bytes[end - 1] === 0x20;
 }
 
-/** Text that a spreadsheet would turn into another number. */
-const CHANGED_NUMBER = /^[+-]?(?:0\d+(?:[.,]\d+)?|\d+(?:[.,]\d+)?e[+-]?\d+)$|^\+\d+$/i;
 const CHANGED_NUMBER_BYTES = 32;
-/** Spreadsheets keep fifteen digits of a number. */
-export const EXACT_DIGITS = 15;
 
 /** Whether digits that are as good as an identifier would not survive in a spreadsheet: more of them than it keeps, or a form. */
 export function isIdentifier(bytes: Uint8Array, from: number, end: number): boolean {

@@ -1,9 +1,11 @@
 /** CSV (RFC 4180) for spreadsheets, with possible formulas escaped. */
+
+import { EXACT_DIGITS } from '../../core/spreadsheet.js';
 import { JsonWriter, textBound, writeAscii, writeValue } from '../../platform/mongo/bson/json-writer.js';
 import { numberAt } from '../../platform/mongo/bson/numbers.js';
 import { BSON_TYPES, int32 } from '../../platform/mongo/bson/reader.js';
 import { appendMembers, Cells, columnsOf, MORE } from './columns.js';
-import { EXACT_DIGITS, isIdentifier, writeCsvText, writeIdentifier } from './csv-text.js';
+import { isIdentifier, writeCsvText, writeIdentifier } from './csv-text.js';
 import { appendText, type CsvForm, type Encoder, type EncoderOptions } from './encoder.js';
 import { toReason } from './ndjson.js';
 

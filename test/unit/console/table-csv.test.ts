@@ -17,11 +17,17 @@ test.each([
   ['a,b', '"a,b"'],
   ['say "x"', '"say ""x"""'],
   ['two\nlines', '"two\nlines"'],
+  ['-1', '-1'],
+  ['-12.5', '-12.5'],
+  ['+21.5', '+21.5'],
+  ['-12,5', '"-12,5"'],
+  ['-7;-8', '"-7;-8"'],
+  ['-7;=1+1', `"-7;'=1+1"`],
 ])('writes %j as %s', (cell, line) => {
   expect(lineOf(cell)).toBe(line);
 });
 
-test.each(['=1+1', '+1', '-1', '@SUM(A1)', '\tx'])(
+test.each(['=1+1', '+49 170 1', '-1 or more', '--1', '-0x10', '-2+3+cmd|x', '-', '@SUM(A1)', '\tx'])(
   'escapes %j, which a spreadsheet would take for a formula',
   (text) => {
     expect(lineOf(text)).toBe(`'${text}`);
@@ -41,6 +47,9 @@ test.each([
   expect(lineOf(text)).toBe(cell);
 });
 
-test.each(['0012', '1234567890123456'])('keeps the digits of %s', (text) => {
-  expect(lineOf(text)).toBe(`"=""${text}"""`);
-});
+test.each(['0012', '-0012', '123456789012345', '1234567890123456', '12E45678', '+491701234567'])(
+  'keeps the digits of %s',
+  (text) => {
+    expect(lineOf(text)).toBe(`"=""${text}"""`);
+  },
+);
