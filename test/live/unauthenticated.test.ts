@@ -88,11 +88,12 @@ test('closes unauthenticated and refused sockets after a timeout', async () => {
   endings.push(() => Object.assign(LIMITS, { socketAuthMs }));
   Object.assign(LIMITS, { socketAuthMs: 3_000 });
   const { url } = await startSecond(service, endings);
-  const silent = await open('192.0.2.10', {}, 'EIO=4', url);
+  // Each has its time from its beginning on.
   const refused = await open('192.0.2.10', {}, 'EIO=4', url);
-  const old = await open('192.0.2.10', {}, 'EIO=3', url);
   refused.socket.send('40{"token":"forged"}');
   expect(await refused.next('44')).toContain('Unauthorized');
+  const old = await open('192.0.2.10', {}, 'EIO=3', url);
   expect(await old.next('44')).toContain('Unauthorized');
+  const silent = await open('192.0.2.10', {}, 'EIO=4', url);
   await until(() => [silent, refused, old].every(({ closedWith }) => closedWith !== null), 'the sockets to be closed');
 });
