@@ -8,7 +8,7 @@ import { LIMITS } from '../../src/core/limits.js';
 import { refusal } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
 import { startSecond, type TestService, useService } from '../support/fixture.js';
-import { until } from '../support/until.js';
+import { eventually, until } from '../support/until.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'vigil-settings-'));
 const file = join(folder, 'country.pmtiles');
@@ -249,7 +249,8 @@ describe('with environment variables', () => {
     const answer = await put(TILES, other);
     expect(answer.body).toMatchObject({ map: TILES, mapInUse: { ...inUse, from: 'environment', variables } });
     expect((await pageOf(other)).policy).toContain(`connect-src 'self'${origins};`);
-    expect(await stored()).toEqual(TILES);
+    // Of the first instance, which hears of it a moment later.
+    await eventually(async () => expect(await stored()).toEqual(TILES));
   });
 });
 
