@@ -23,11 +23,12 @@ test('stores what is calculated, in single packets and in arrays, and tells rule
   const when = { param: 'kmh', op: '>', value: 90 };
   entityOf(await service.admin('POST', 'rules', { name: 'fast', when, select: { objects: [objectId] } }));
   expect(entityOf(await service.admin('POST', `objects/${objectId}/packets`, { speed: 10 })).kmh).toBe(36);
+  // Later than the first one, however soon after it.
   const time = Date.now();
   const packets = [
-    { speed: 20, time: time - 2 },
-    { t: 1, time: time - 1 },
-    { speed: 30, time },
+    { speed: 20, time: time + 1 },
+    { t: 1, time: time + 2 },
+    { speed: 30, time: time + 3 },
   ];
   expect((await service.admin('POST', `objects/${objectId}/packets`, packets)).status).toBe(200);
   const { body } = await service.admin('GET', `objects/${objectId}/packets?sortBy=-time&limit=3`);
