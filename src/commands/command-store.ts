@@ -65,7 +65,7 @@ export async function claimCommand(
     database,
     filter,
     { $set: { status: 'sent', 'times.sent': nowMs, _holder: holder } },
-    WAITING_INDEX,
+    { hint: WAITING_INDEX },
   );
 }
 
@@ -263,16 +263,21 @@ export async function followAccess(
   }
 }
 
+export interface TransitionOptions {
+  readonly hint?: Document;
+  /** Null: it ends when the database has answered, whenever that is. */
+  readonly withinMs?: number | null;
+}
+
 /** Makes one transition: the change of the first command that matches; null if none does. */
 export async function changeCommand(
   database: Database,
   filter: Filter<Document>,
   update: UpdateFilter<Document> | Document[],
-  hint?: Document,
+  { hint, withinMs = LIMITS.databaseAnswerMs }: TransitionOptions = {},
 ): Promise<StoredCommand | null> {
   const options = { sort: { _id: 1 }, returnDocument: 'after', ...(hint && { hint }) } as const;
-  const changed = await mapDriverErrors(() =>
-    collectionOf(database, COMMANDS).findOneAndUpdate(filter, update, options),
-  );
+  const change = () => collectionOf(database, COMMANDS).findOneAndUpdate(filter, update, options);
+  const changed = await mapDriverErrors(change, withinMs);
   return changed === null ? null : (toEntity(COMMANDS, changed) as StoredCommand);
 }

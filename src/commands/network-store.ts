@@ -25,7 +25,7 @@ export async function claimForSource(
   nowMs: number,
 ): Promise<StoredCommand | null> {
   const filter = { object: new ObjectId(objectId), status: 'queued', expires: { $gt: nowMs } };
-  return changeCommand(database, filter, { $set: { _bySource: sourceId } }, WAITING_INDEX);
+  return changeCommand(database, filter, { $set: { _bySource: sourceId } }, { hint: WAITING_INDEX });
 }
 
 /** An answer to a device that has commands. */
@@ -33,16 +33,19 @@ export interface CommandAnswer {
   /** Names the answer, so that its commands are found if it does not go out. */
   readonly answerId: string;
   readonly most: number;
+  /** Aborted when the answer is given up: no more are taken. */
+  readonly signal?: AbortSignal;
 }
 
 /**
  * Takes the commands that wait for an object, in their order: they go out with an answer of this source. Each is `sent` from then on, so
- * that it goes out once. After a 503 it may have taken some, which `returnFromAnswer` returns.
+ * that it goes out once. It has no time limit: when it ends, the database takes no further ones. After a 503 it may have taken some, which
+ * `returnFromAnswer` returns.
  */
 export async function takeForAnswer(
   database: Database,
   { objectId, sourceId }: PassedOn,
-  { answerId, most }: CommandAnswer,
+  { answerId, most, signal }: CommandAnswer,
   nowMs: number,
 ): Promise<StoredCommand[]> {
   const filter = {
@@ -54,8 +57,8 @@ export async function takeForAnswer(
   const passedOn = { network: 'sent', _bySource: sourceId, _holder: answerId };
   const update = { $set: { status: 'sent', 'times.sent': nowMs, ...passedOn } };
   const taken: StoredCommand[] = [];
-  while (taken.length < most) {
-    const command = await changeCommand(database, filter, update, WAITING_INDEX);
+  while (taken.length < most && signal?.aborted !== true) {
+    const command = await changeCommand(database, filter, update, { hint: WAITING_INDEX, withinMs: null });
     if (command === null) break;
     taken.push(command);
   }
@@ -135,7 +138,7 @@ export async function noteReceipt(
     failed: { status: 'failed', ...taken, 'times.failed': nowMs, result: { $literal: { message: reason } } },
   };
   const filter = { object: new ObjectId(objectId), ...passedOn, ...named };
-  const store = () => changeCommand(database, filter, [{ $set: steps[status] }], WAITING_INDEX);
+  const store = () => changeCommand(database, filter, [{ $set: steps[status] }], { hint: WAITING_INDEX });
   if ((await store()) !== null || 'id' in command) return;
   const untilMs = clock.steadyMs() + LIMITS.downlinkReceiptWaitMs;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {

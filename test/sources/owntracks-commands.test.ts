@@ -119,14 +119,7 @@ test('lets a command wait again whose phone has gone before the answer', async (
   session.startTransaction();
   const commands = service.client.db().collection('commands');
   await commands.updateOne({ _id: new ObjectId(id) }, { $set: { held: true } }, { session });
-  const changes = commands.watch([{ $match: { 'documentKey._id': new ObjectId(id) } }], {
-    fullDocument: 'updateLookup',
-  });
-  const statuses: unknown[] = [];
-  changes.on('change', (change) => {
-    if ('updateDescription' in change) statuses.push(change.updateDescription.updatedFields?.status);
-  });
-  await once(changes, 'resumeTokenChanged');
+  const { statuses, stop } = await watchStatuses(id);
   socket.write(`${head}\r\n\r\n${text}`);
   const isStored = async () => (await service.admin('GET', `objects/${object.id}/packets?meta=true`)).body.count === 1;
   await until(isStored, 'the location');
@@ -134,7 +127,7 @@ test('lets a command wait again whose phone has gone before the answer', async (
   await session.abortTransaction();
   await session.endSession();
   await until(() => statuses.length === 2, 'the command to wait again');
-  await changes.close();
+  await stop();
   expect(statuses).toEqual(['sent', 'queued']);
   const { status, times } = await read(id);
   expect({ status, times }).toEqual({ status: 'queued', times: { queued: expect.any(Number) } });
@@ -160,6 +153,37 @@ test('returns what it has taken if the database fails before it has all, also if
   expect((await read(ids[0])).times).toEqual({ queued: expect.any(Number) });
   expect((await send(source, locationOf(object))).body).toMatchObject([{ action: 'a' }, { action: 'b' }]);
 });
+
+test('lets a command wait again that the database takes only after the answer was given up', async () => {
+  const source = await createSource({ kind: 'owntracks', map: { commands: true } });
+  const object = await createObject();
+  const id = await command(object, 'reportLocation');
+  const { statuses, stop } = await watchStatuses(id);
+  const session = await hold(id);
+  const { databaseOperationMs } = LIMITS;
+  Object.assign(LIMITS, { databaseOperationMs: 1_000 });
+  expectRefusal(await send(source, locationOf(object)), 503);
+  Object.assign(LIMITS, { databaseOperationMs });
+  expect((await read(id)).status).toBe('queued');
+  await session.abortTransaction();
+  await session.endSession();
+  await until(() => statuses.length === 2, 'the command to be taken, and to wait again');
+  await stop();
+  expect(statuses).toEqual(['sent', 'queued']);
+  expect((await send(source, locationOf(object))).body).toEqual([{ _type: 'cmd', action: 'reportLocation' }]);
+});
+
+/** The statuses that a command gets from now on. */
+async function watchStatuses(id: string): Promise<{ statuses: unknown[]; stop: () => Promise<void> }> {
+  const commands = service.client.db().collection('commands');
+  const changes = commands.watch([{ $match: { 'documentKey._id': new ObjectId(id) } }]);
+  const statuses: unknown[] = [];
+  changes.on('change', (change) => {
+    if ('updateDescription' in change) statuses.push(change.updateDescription.updatedFields?.status);
+  });
+  await once(changes, 'resumeTokenChanged');
+  return { statuses, stop: () => changes.close() };
+}
 
 /** Nobody else changes a command until this transaction ends. */
 async function hold(id: string): Promise<ClientSession> {

@@ -1,9 +1,10 @@
 /** Commands that go out with the answers to devices: each answer has its own, which wait again if it does not go out. */
 import { ObjectId } from 'mongodb';
 import type { StoredCommand } from '../../commands/command-store.js';
-import { type PassedOn, returnFromAnswer, takeForAnswer } from '../../commands/network-store.js';
+import { type CommandAnswer, type PassedOn, returnFromAnswer, takeForAnswer } from '../../commands/network-store.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
 import { createRetryQueue } from '../presence/retry-queue.js';
 
 export interface AnswerCommandDeps {
@@ -34,20 +35,25 @@ export function createAnswerCommands({ database, log, now }: AnswerCommandDeps):
     onFailure: ({ err, waiting: answers }) =>
       log.warn({ err, answers }, 'failed to return commands whose answer did not go out; retrying'),
   });
+  const takeAll = async (to: readonly PassedOn[], answer: CommandAnswer): Promise<StoredCommand[]> => {
+    const commands: StoredCommand[] = [];
+    for (const one of to) commands.push(...(await takeForAnswer(database, one, answer, now())));
+    return commands;
+  };
   return {
     async take(to) {
       const answerId = new ObjectId().toHexString();
       const returnAll = (): void => returns.add(answerId);
-      const options = { answerId, most: LIMITS.sourceCommandsPerAnswer };
-      const commands: StoredCommand[] = [];
+      const givenUp = new AbortController();
+      const taking = takeAll(to, { answerId, most: LIMITS.sourceCommandsPerAnswer, signal: givenUp.signal });
       try {
-        for (const one of to) commands.push(...(await takeForAnswer(database, one, options, now())));
+        return { commands: await mapDriverErrors(() => taking, LIMITS.databaseOperationMs), returnAll };
       } catch (error) {
-        // The one that failed may have been taken as well.
-        returnAll();
+        givenUp.abort();
+        // The database may take one only now. Returned before that, it would stay `sent`.
+        void taking.catch(() => undefined).then(returnAll);
         throw error;
       }
-      return { commands, returnAll };
     },
     stop: returns.stop,
   };
