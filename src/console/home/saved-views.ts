@@ -19,18 +19,25 @@ export const savedViews = signal<readonly SavedView[] | null>(null);
 
 export const isMine = ({ owner }: SavedView): boolean => owner === user.value?._id;
 
+/** How often they were asked for, and the request whose answer is shown: an earlier one may be answered later. */
+let asked = 0;
+let shown = 0;
+
 /** Where a view is shown. */
 export const pathOfView = ({ query }: SavedView): string => (query === '' ? '/' : `/?${query}`);
 
 export async function loadSavedViews(): Promise<void> {
   if (!may('GET', '/views')) return;
+  const mine = ++asked;
   const find = (where: Record<string, string>): Promise<SavedView[]> =>
     list<SavedView>('/views', { only: 'name,query,shared,owner,group', limit: MOST, ...where });
-  const [own, shared] = await Promise.all([
+  const [own, ofOthers] = await Promise.all([
     find({ 'where.owner': user.value?._id ?? '' }),
     find({ 'where.shared': 'true' }),
   ]);
-  savedViews.value = [...own, ...shared.filter((view) => !isMine(view))].sort((one, other) =>
+  if (mine < shown) return;
+  shown = mine;
+  savedViews.value = [...own, ...ofOthers.filter((view) => !isMine(view))].sort((one, other) =>
     one.name.localeCompare(other.name, undefined, { numeric: true }),
   );
 }

@@ -86,6 +86,8 @@ function Save({ onSaved }: { onSaved: () => void }) {
   const save = async (): Promise<void> => {
     const fields = { name: name.value.trim(), query: shownQuery(), shared: group.value !== '' };
     const place = group.value || user.value?.group;
+    // Also before the menu has read them, and when another page has saved one since.
+    await loadSavedViews();
     // One's own view of this name is replaced. Views do not change their group.
     const before = savedViews.value?.find((one) => one.name === fields.name && isMine(one) && one.group === place);
     if (before !== undefined && may('PATCH', `/views/${before._id}`))

@@ -1,7 +1,7 @@
 /** The page of reports: mileage of a group and last week in four clicks, its address, totals, order, CSV, phone and paper. */
 import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { findAxe } from '../../support/browser/axe.js';
+import { animationsEnd, findAxe } from '../../support/browser/axe.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
 import { eventually } from '../../support/until.js';
@@ -150,10 +150,7 @@ test('has no fault of accessibility in either theme, on a phone, and nothing wid
     await page.emulateMedia({ colorScheme: theme });
     await page.setViewportSize({ width, height: 800 });
     await page.locator(`html[data-theme=${theme}]`).waitFor();
-    // What is still fading in has less contrast for an instant.
-    await page.evaluate(
-      'Promise.allSettled(document.getAnimations().map(({ finished }) => finished)).then(() => null)',
-    );
+    await animationsEnd(page);
     await shows(page, ['van 2', 'van 10', 'van 11']);
     await page.evaluate(axe);
     const found = (await page.evaluate(

@@ -1,14 +1,15 @@
 /** Saved views of the first page: saved by a name, opened from the menu and with Ctrl-K, shared with a group. */
 import { beforeAll, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { OPERATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../../src/core/builtin.js';
+import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
 import { entityOf } from '../../support/answers.js';
-import { findAxe } from '../../support/browser/axe.js';
-import { useBrowser, WITHOUT_MAPS } from '../../support/browser/browser.js';
+import { animationsEnd, findAxe } from '../../support/browser/axe.js';
+import { effectsRun, useBrowser, WITHOUT_MAPS } from '../../support/browser/browser.js';
 import { createPerson } from '../../support/callers.js';
 import { useService } from '../../support/fixture.js';
-import { eventually } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service, WITHOUT_MAPS);
@@ -54,6 +55,8 @@ test('saves what is shown, and shows it again from the menu and with Ctrl-K', as
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   await page.goto(`${service.url}/log`);
   await page.getByRole('searchbox').waitFor();
+  // From then on the page follows keys.
+  await effectsRun(page);
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox').fill('warm');
   await page.getByRole('option', { name: 'Warm first' }).waitFor();
@@ -103,6 +106,59 @@ test('replaces a view of the same name, and removes it', async () => {
   expect(await stored()).toEqual([]);
 });
 
+test('replaces a view of the same name before the menu has read it', async () => {
+  const person = await createPerson(service, { role: OPERATOR_ROLE_ID, group: north });
+  entityOf(await person.call('POST', 'views', { name: 'Early', query: 'show=online' }));
+  const page = await browser.openAs('/?show=offline', person);
+  const [held, release] = createDeferred<void>();
+  await page.route(/\/api\/v1\/views\?/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await openMenu(page);
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('Early');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  release();
+  await dialog.waitFor({ state: 'detached' });
+  const { body } = await person.call('GET', 'views?where.name=Early');
+  expect(body.map(({ query }: { query: string }) => query)).toEqual(['show=offline']);
+});
+
+test('offers a view that was saved while an earlier list of them was on its way', async () => {
+  const person = await createPerson(service, { role: OPERATOR_ROLE_ID, group: north });
+  const page = await browser.openAs('/?show=offline', person);
+  const [held, release] = createDeferred<void>();
+  const early: Request[] = [];
+  const finished = new Set<Request>();
+  page.on('requestfinished', (request) => finished.add(request));
+  let isListed = false;
+  let isAnswered = true;
+  await page.route(/\/api\/v1\/views\?/, async (route) => {
+    if (!isAnswered) return;
+    const response = await route.fetch();
+    // One's own views, and those that are shared.
+    if (early.length < 2) {
+      early.push(route.request());
+      await held;
+    }
+    await route.fulfill({ response });
+    isListed ||= (await response.text()).includes('Late');
+  });
+  await openMenu(page);
+  await until(() => early.length === 2, 'the first list is read');
+  await page.keyboard.press('Escape');
+  await save(page, 'Late');
+  await until(() => isListed, 'the list after it was saved');
+  release();
+  await until(() => early.every((request) => finished.has(request)), 'the first list has arrived');
+  await effectsRun(page);
+  // This menu has no list but what was read before.
+  isAnswered = false;
+  await openMenu(page);
+  await page.getByRole('dialog').getByRole('link', { name: 'Late' }).waitFor();
+});
+
 test('offers the views of a group to its members, who see no more objects by it and cannot save any', async () => {
   const admin = await browser.openAs('/?view=table&columns=name&label=cold&by=name');
   await eventually(async () => expect(await names(admin)).toEqual(['Alpha', 'Beta', 'Gamma']));
@@ -128,6 +184,7 @@ test('has a menu without barriers', async () => {
   await openMenu(page);
   await page.getByRole('dialog').getByRole('link', { name: 'Sensors' }).waitFor();
   await page.evaluate(await findAxe());
+  await animationsEnd(page);
   const found = (await page.evaluate(`axe.run(document, { resultTypes: ['violations'] })`)) as {
     violations: unknown[];
   };

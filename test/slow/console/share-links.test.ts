@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { gzipBytesOf, scriptsOf } from '../../../scripts/bench/console-pages.js';
-import { findAxe } from '../../support/browser/axe.js';
+import { animationsEnd, findAxe } from '../../support/browser/axe.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
 import { eventually } from '../../support/until.js';
@@ -50,6 +50,7 @@ const revoke = (linkId: string) => service.admin('DELETE', `objects/${id}/links/
 /** Of WCAG 2.2 AA, with an example of each. */
 async function violationsOf(page: Page): Promise<string[]> {
   await page.evaluate(await findAxe());
+  await animationsEnd(page);
   const rules = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']";
   return page.evaluate(
     `axe.run(document, { runOnly: ${rules} }).then(({ violations }) => violations.map(({ id, nodes }) => id + nodes[0].html))`,

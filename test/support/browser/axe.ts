@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import type { Page } from 'playwright-core';
 import { defaultCacheFolder } from '../../../src/config.js';
 import { readNpmSettings } from '../../../src/platform/mongo/embedded/npm-settings.js';
 
@@ -20,3 +21,11 @@ export async function findAxe(): Promise<string> {
   }
   return readFile(file, 'utf8');
 }
+
+/** Resolves when nothing fades in any more, which has less contrast for an instant. Skeletons fade for as long as they are there. */
+export const animationsEnd = (page: Page): Promise<void> =>
+  page.evaluate(`Promise.allSettled(
+    document.getAnimations()
+      .filter(({ effect }) => effect.getComputedTiming().endTime !== Infinity)
+      .map(({ finished }) => finished)
+  ).then(() => undefined)`);
