@@ -58,11 +58,13 @@ function Editor({ rule }: { rule: Entity }) {
   };
   const save = async (): Promise<void> => {
     check();
-    const saved = await (isNew ? create(draft.value) : change(rule._id, stored.value, draft.value));
+    const sent = draft.value;
+    const saved = await (isNew ? create(sent) : change(rule._id, stored.value, sent));
     notify(t('profile.saved'));
     if (isNew) return route(`/rules/${saved._id}`, true);
     stored.value = contentOf(saved);
-    draft.value = stored.value;
+    // What is typed meanwhile stays, for the next time.
+    if (draft.value === sent) draft.value = stored.value;
   };
   const views = { draft, problems };
   return (

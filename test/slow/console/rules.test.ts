@@ -1,8 +1,9 @@
 /** The editor of rules: a rule made with forms, tried on the past, saved, changed without losing what no form shows, switched off. */
 import { beforeAll, expect, test } from '@jest/globals';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
+import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
 import { entityOf } from '../../support/answers.js';
-import { useBrowser } from '../../support/browser/browser.js';
+import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { untilNotice } from '../../support/browser/notices.js';
 import { useService } from '../../support/fixture.js';
 import { eventually, until } from '../../support/until.js';
@@ -52,6 +53,12 @@ beforeAll(async () => {
 
 const part = (page: Page, legend: string) => page.getByRole('group', { name: legend, exact: true });
 
+/** Picks from a list, which may still be loading its options. */
+async function pick(field: Locator, option: string): Promise<void> {
+  await field.locator(`xpath=..//option[@value="${option}"]`).waitFor({ state: 'attached' });
+  await field.fill(option);
+}
+
 test('makes a rule with forms, says what it would have done, and where the server refuses it', async () => {
   browser.expectErrors(/400/);
   const page = await browser.openAs('/alarms');
@@ -59,15 +66,18 @@ test('makes a rule with forms, says what it would have done, and where the serve
   await page.getByText('Without a rule, nobody is told of anything.').waitFor();
   await page.getByRole('link', { name: 'New rule' }).click();
   const applies = part(page, 'It applies to');
-  for (const name of ['Cold store 1 (cold-1)', 'Cold store 2 (cold-2)']) await applies.getByLabel('Objects').fill(name);
+  for (const name of ['Cold store 1 (cold-1)', 'Cold store 2 (cold-2)'])
+    await pick(applies.getByLabel('Objects'), name);
   await eventually(async () =>
     expect(await applies.locator('.picked li span').allTextContents()).toEqual(['Cold store 1', 'Cold store 2']),
   );
   const condition = part(page, 'Condition');
-  const known = await condition
-    .locator('datalist option')
-    .evaluateAll((all) => all.map((one) => `${(one as unknown as { value: string }).value}: ${one.textContent}`));
-  expect(known).toEqual(['inner.door: ', 'temperature: Air, °C']);
+  const known = () =>
+    condition
+      .locator('datalist option')
+      .evaluateAll((all) => all.map((one) => `${(one as unknown as { value: string }).value}: ${one.textContent}`));
+  // The model may come after the objects.
+  await eventually(async () => expect(await known()).toEqual(['inner.door: ', 'temperature: Air, °C']));
   await condition.getByLabel('Value').fill('8');
   await page.getByRole('button', { name: 'Try it' }).click();
   // The refusal stands at the field, which has the focus.
@@ -124,7 +134,7 @@ test('combines conditions and actions, hours, reminders and steps', async () => 
   await part(page, 'Condition 3').getByLabel('What is watched').selectOption('silent');
   await part(page, 'Condition 3').getByLabel('No data for').fill('5 min');
   await page.getByRole('button', { name: 'Add an action' }).click();
-  await part(page, 'Action 1').getByLabel('Users').fill(admin.login);
+  await pick(part(page, 'Action 1').getByLabel('Users'), admin.login);
   await page.getByRole('button', { name: 'Add an action' }).click();
   await part(page, 'Action 2').getByLabel('What happens').selectOption('command');
   await part(page, 'Action 2').getByLabel('Command').fill('defrost');
@@ -140,7 +150,7 @@ test('combines conditions and actions, hours, reminders and steps', async () => 
   await part(page, 'It ends when').getByLabel('What is watched').first().selectOption('online');
   await page.getByLabel('Remind every').fill('30 min');
   await page.getByRole('button', { name: 'Add a step' }).click();
-  await part(page, 'Step 1').getByLabel('Users').fill(admin.login);
+  await pick(part(page, 'Step 1').getByLabel('Users'), admin.login);
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('heading', { name: 'All of it' }).waitFor();
   expect(await ruleNamed('All of it')).toMatchObject({
@@ -180,6 +190,30 @@ test('keeps what no form shows, removes what is emptied, and names the place of 
   await eventually(async () =>
     expect(JSON.parse(await json.inputValue())).toMatchObject({ name: 'Kept', remark: { by: 'us' } }),
   );
+});
+
+test('keeps what is typed while a change is on its way', async () => {
+  const id = await create('rules', { name: 'Typed', when: { param: 'a', op: '>', value: 1 } });
+  const page = await browser.openAs(`/rules/${id}`);
+  const [held, release] = createDeferred<void>();
+  let sent = 0;
+  await page.route(/\/api\/v1\/rules\/[0-9a-f]{24}$/, async (route) => {
+    if (route.request().method() !== 'PATCH') return route.continue();
+    sent++;
+    await held;
+    return route.continue();
+  });
+  const name = page.getByLabel('Name');
+  await name.fill('Typed first');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await until(() => sent === 1, 'the change');
+  await name.fill('Typed meanwhile');
+  release();
+  await untilNotice(page, 'Saved');
+  await effectsRun(page);
+  expect(await name.inputValue()).toBe('Typed meanwhile');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await until(async () => (await ruleNamed('Typed meanwhile')) !== undefined, 'what was typed meanwhile is stored');
 });
 
 test('lists rules with what they watch and their open alarms, and switches them off', async () => {
