@@ -35,8 +35,9 @@ beforeEach(async () => {
 describe('the question', () => {
   test('comes at the first start, before there are objects, and never after “no streets”', async () => {
     const page = await browser.openAs('/');
+    const loaded = page.waitForEvent('load');
     await question(page).getByRole('button', { name: 'No streets' }).click();
-    await page.waitForEvent('load');
+    await loaded;
     expect(await stored()).toEqual({ kind: 'none' });
     await page.getByText('Connect').first().waitFor();
     await page.waitForLoadState('networkidle');
@@ -72,8 +73,9 @@ describe('the question', () => {
       streets.push(route.request().url());
       return route.abort();
     });
+    const loaded = page.waitForEvent('load');
     await question(page).getByRole('button', { name: 'Streets of OpenFreeMap' }).click();
-    await page.waitForEvent('load');
+    await loaded;
     await page.locator('.map[data-drawn]').waitFor();
     expect(await stored()).toEqual({ kind: 'openfreemap' });
     expect(streets).not.toEqual([]);

@@ -111,6 +111,13 @@ test('says in the address where its map is, and begins there again', async () =>
   expect(zoom).toBeCloseTo(zoom0 - 1, 1);
 });
 
+/** A text and the age of what was sent then: minutes if the page took longer than one to show it. */
+function agoOf(text: string, sentMs: number): RegExp {
+  const minutes = Math.round((Date.now() - sentMs) / 60_000);
+  const age = Date.now() - sentMs < 60_000 ? '(now|\\d+ sec\\. ago|\\d+ sec ago)' : `${minutes} min\\.? ago`;
+  return new RegExp(`^${text} · ${age}$`);
+}
+
 test('counts what objects do, filters by it, and says it in a sentence', async () => {
   const agoMs = Date.now() - 3 * 3_600_000;
   const packets = {
@@ -120,9 +127,10 @@ test('counts what objects do, filters by it, and says it in a sentence', async (
     'Act warms': { temperature: 4, time: agoMs },
     'Act left': { speed: 8, online: false },
   };
+  const sentMs = Date.now();
   for (const [name, packet] of Object.entries(packets)) {
     await create('objects', { id: name, name, labels: ['act'] });
-    await service.admin('POST', `objects/${name}/packets`, packet);
+    await service.admin('POST', `objects/${name}/packets`, { time: sentMs, ...packet });
   }
   await service.admin('PATCH', 'objects/Act warms', { config: { offlineAfter: '1 day' } });
   const page = await browser.openAs('/?label=act');
@@ -144,9 +152,7 @@ test('counts what objects do, filters by it, and says it in a sentence', async (
   await eventually(async () =>
     expect(await page.locator('.row', { hasText: 'Act drives' }).locator('.row-value').textContent()).toBe('30 fuel'),
   );
-  await note('Act stands')
-    .getByText(/^Standing · (now|\d+ sec\. ago|\d+ sec ago)$/)
-    .waitFor();
+  await eventually(async () => expect(await note('Act stands').textContent()).toMatch(agoOf('Standing', sentMs)));
   await note('Act sleeps').getByText('Silent · 3 hr ago').waitFor();
   await note('Act left')
     .getByText(/^Offline · /)
@@ -181,9 +187,12 @@ test('says how fast an object is in the unit of its model', async () => {
   const data = { children: [{ id: 'speed', name: 'Speed', type: 'argument', unit: 'kn' }] };
   const { body: model } = await service.admin('POST', 'models', { name: 'Ship', data });
   const { body: object } = await service.admin('POST', 'objects', { id: 'ship', name: 'Ship', model: model._id });
-  await service.admin('POST', 'objects/ship/packets', { speed: 12 });
+  const send = () => service.admin('POST', 'objects/ship/packets', { speed: 12 });
+  await send();
   const page = await browser.openAs('/');
   await page.locator('.row', { hasText: 'Ship' }).getByText('Moving 12 kn', { exact: true }).waitFor();
+  // After a minute it would say how old it is.
+  await send();
   await page.goto(`${service.url}/?object=${object._id}`);
   await page.locator('.card-sentence').getByText('Moving 12 kn', { exact: true }).waitFor();
 });
@@ -194,8 +203,10 @@ test('says in the card since when an object stands, also from before the page wa
   const { body: object } = await service.admin('POST', 'objects', { id: 'stopped', name: 'Stopped' });
   await service.admin('POST', 'objects/stopped/packets', drive);
   const page = await browser.openAs(`/?object=${object._id}`);
-  await page.locator('.card-sentence').getByText('Standing for 30 min').waitFor();
-  await page.locator('.row', { hasText: 'Stopped' }).getByText('Standing for 30 min').waitFor();
+  const standing = (): string => `Standing for ${Math.floor((Date.now() - fromMs) / 60_000) - 20} min`;
+  const row = page.locator('.row', { hasText: 'Stopped' });
+  await eventually(async () => expect(await page.locator('.card-sentence').textContent()).toBe(standing()));
+  await eventually(async () => expect(await row.textContent()).toContain(standing()));
   await service.admin('POST', 'objects/stopped/packets', { speed: 30 });
   await page.locator('.card-sentence').getByText('Moving 30 km/h').waitFor();
 });

@@ -160,6 +160,8 @@ test.each(['drags the map', 'moves the map with keys'])(
       // Each moves it by 100 pixels.
       for (let movedPx = 0; movedPx < width / 2; movedPx += 100) await page.keyboard.press('ArrowRight');
     }
+    // The map moves with the next frame.
+    await effectsRun(page);
     await send(id, { time: nowMs + 2, lat: 64, lon: 28 });
     expect(await isInMiddle('64.00000, 28.00000')).toBe(false);
   },

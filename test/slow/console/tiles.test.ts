@@ -94,8 +94,10 @@ describe('without any position', () => {
   test('draws the line of what was silent for hours and sends again', async () => {
     await create('objects', { id: 'cellar', name: 'Cellar' });
     await send('cellar', { time: Date.now() - 10 * HOUR_MS, temperature: 9 });
-    const page = await browser.openAs('/?view=tiles&search=cellar');
-    await page.waitForResponse((response) => response.url().includes('/api/v1/series'));
+    const page = await browser.openAs('/account/profile');
+    const lines = page.waitForResponse((response) => response.url().includes('/api/v1/series'));
+    await page.goto(`${service.url}/?view=tiles&search=cellar`);
+    await lines;
     await tile(page, 'Cellar').locator('b', { hasText: '9' }).waitFor();
     for (const temperature of [10, 11, 12]) {
       await send('cellar', { temperature });

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { useBrowser, WITHOUT_MAPS } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service, WITHOUT_MAPS);
@@ -36,8 +36,7 @@ async function addObject(id: string, packets: object[]): Promise<string> {
 }
 
 /** Drove for an hour, entered the zone 40 minutes ago, and stands there since 30 minutes ago. */
-function parked(): object[] {
-  const nowMs = Date.now();
+function parked(nowMs = Date.now()): object[] {
   const at = (minutesAgo: number, fields: object): object => ({ time: nowMs - minutesAgo * MINUTE_MS, ...fields });
   return [
     at(60, { lat: 48.4, lon: 11.9, speed: 50 }),
@@ -49,6 +48,14 @@ function parked(): object[] {
 
 const sentence = (page: Page, text: string | RegExp): Promise<void> =>
   page.locator('.where .card-sentence').getByText(text).waitFor();
+
+/** Waits for what a page says of an object that stands since then, however long the page took to say it. */
+const standing = (page: Page, sinceMs: number, where: string): Promise<void> =>
+  eventually(async () => {
+    const text = await page.locator('.where .card-sentence').textContent();
+    const minutes = Math.max(1, Math.floor((Date.now() - sinceMs) / MINUTE_MS));
+    expect(text).toBe(`Standing for ${minutes} min${where}`);
+  });
 
 /** The requests of a page that could be sent for every packet. */
 function countRequests(page: Page): () => number {
@@ -65,10 +72,11 @@ beforeAll(async () => {
 });
 
 test('says on the card what an object does, near which town, and since when it is in a geofence', async () => {
-  const id = await addObject('van 12', parked());
+  const nowMs = Date.now();
+  const id = await addObject('van 12', parked(nowMs));
   const page = await browser.openAs('/', ADMIN, METRIC);
   await page.locator('.row', { hasText: 'van 12' }).click();
-  await sentence(page, 'Standing for 30 min, 3 km SW of Dachau');
+  await standing(page, nowMs - 30 * MINUTE_MS, ', 3 km SW of Dachau');
   await page
     .locator('.where-geofences')
     .getByText(/^In Low emission zone since \d/)
@@ -83,12 +91,13 @@ test('says on the card what an object does, near which town, and since when it i
     .locator('.where-geofences')
     .getByText(/^In Low emission zone since \d/)
     .waitFor();
-  await service.admin('POST', 'objects/van 12/packets', { lat: 48.155, lon: 11.56, speed: 0 });
-  await sentence(page, 'Standing for 1 min, in Munich');
+  const stopMs = Date.now();
+  await service.admin('POST', 'objects/van 12/packets', { time: stopMs, lat: 48.155, lon: 11.56, speed: 0 });
+  await standing(page, stopMs, ', in Munich');
   await page.locator('.where-geofences').waitFor({ state: 'detached' });
   expect(requestsOf()).toBe(before);
   await page.goto(`${service.url}/objects/${id}/live`);
-  await sentence(page, 'Standing for 1 min, in Munich');
+  await standing(page, stopMs, ', in Munich');
 });
 
 test('says it in the language and the units of the reader', async () => {
@@ -114,7 +123,8 @@ test('says where an object was last, and of a sensor where it is', async () => {
 });
 
 test('says what an object does where the towns cannot be loaded, and asks for them once', async () => {
-  await addObject('cut off', parked());
+  const nowMs = Date.now();
+  await addObject('cut off', parked(nowMs));
   browser.expectErrors(/near-|ERR_FAILED|Failed to load/);
   const page = await browser.openAs('/account/profile', ADMIN, METRIC);
   let asked = 0;
@@ -123,7 +133,7 @@ test('says what an object does where the towns cannot be loaded, and asks for th
     return route.abort();
   });
   await page.goto(`${service.url}/objects/cut off/live`);
-  await sentence(page, /^Standing for 30 min$/);
+  await standing(page, nowMs - 30 * MINUTE_MS, '');
   await until(() => asked === 1, 'the request for the towns');
   await service.admin('POST', 'objects/cut off/packets', { ...NEAR_DACHAU, speed: 40 });
   await sentence(page, /^Moving 40 km\/h$/);
@@ -131,7 +141,8 @@ test('says what an object does where the towns cannot be loaded, and asks for th
 });
 
 test('shows the words on a screen and on a phone, in the light and in the dark', async () => {
-  const id = await addObject('shown', parked());
+  const nowMs = Date.now();
+  const id = await addObject('shown', parked(nowMs));
   const folder = process.env.SCREENSHOTS;
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const [form, options] of [
@@ -139,11 +150,11 @@ test('shows the words on a screen and on a phone, in the light and in the dark',
       ['phone', browserWithMaps.phone],
     ] as const) {
       const page = await browserWithMaps.openAs(`/?object=${id}`, ADMIN, { ...METRIC, colorScheme, ...options });
-      await sentence(page, 'Standing for 30 min, 3 km SW of Dachau');
+      await standing(page, nowMs - 30 * MINUTE_MS, ', 3 km SW of Dachau');
       await page.locator('.map[data-drawn]').waitFor();
       if (folder) await page.screenshot({ path: join(folder, `where-card-${form}-${colorScheme}.png`) });
       await page.goto(`${service.url}/objects/${id}/live`);
-      await sentence(page, 'Standing for 30 min, 3 km SW of Dachau');
+      await standing(page, nowMs - 30 * MINUTE_MS, ', 3 km SW of Dachau');
       await page.locator('.uplot').waitFor();
       if (folder) await page.screenshot({ path: join(folder, `where-page-${form}-${colorScheme}.png`) });
       const widthPx = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
