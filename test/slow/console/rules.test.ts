@@ -211,7 +211,7 @@ test('keeps what is typed while a change is on its way', async () => {
   release();
   await untilNotice(page, 'Saved');
   await effectsRun(page);
-  expect(await name.inputValue()).toBe('Typed meanwhile');
+  await eventually(async () => expect(await name.inputValue()).toBe('Typed meanwhile'));
   await page.getByRole('button', { name: 'Save' }).click();
   await until(async () => (await ruleNamed('Typed meanwhile')) !== undefined, 'what was typed meanwhile is stored');
 });
