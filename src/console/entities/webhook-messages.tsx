@@ -2,7 +2,7 @@
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Age } from '../parts/age.js';
-import { Problem, Select, useWork } from '../parts/form.js';
+import { Problem, Select, useWork, useWorkOfEach } from '../parts/form.js';
 import { notify, Skeleton } from '../parts/notices.js';
 import { type Entity, list, request, VigilError } from '../state/api.js';
 import { nowMs } from '../state/clock.js';
@@ -177,9 +177,9 @@ interface ListProps extends Pick<Fetched<unknown>, 'reload'> {
 }
 
 function List({ handlerId, shown, reload }: ListProps) {
-  const work = useWork();
+  const work = useWorkOfEach();
   const send = (id: string) =>
-    work.run(async () => {
+    work.run([id], async () => {
       await retry(handlerId, id);
       await reload();
     });

@@ -1,7 +1,7 @@
 /** With whom an object is shared. */
 import { useSignal } from '@preact/signals';
 import { FieldError } from '../parts/field-errors.js';
-import { Form, Problem, Select, useWork } from '../parts/form.js';
+import { Form, Problem, Select, useWork, useWorkOfEach } from '../parts/form.js';
 import { Section } from '../parts/tabs.js';
 import { type Entity, list, request } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
@@ -23,6 +23,7 @@ export function Sharing({ objectId }: { objectId: string }) {
   }, [objectId]);
   const chosen = useSignal('');
   const work = useWork();
+  const ends = useWorkOfEach();
   const { users = [], access = [] } = data.value ?? {};
   const others = users.filter(({ _id }) => !access.includes(_id));
   const nameOf = (id: string): string => users.find(({ _id }) => _id === id)?.login ?? id;
@@ -39,8 +40,8 @@ export function Sharing({ objectId }: { objectId: string }) {
   };
   return (
     <Section title={t('sharing.title')} about={t('sharing.about')}>
-      <Problem error={error.value} />
-      <SharedWith names={access.map((id) => [id, nameOf(id)])} onEnd={(id) => void work.run(() => unshare(id))} />
+      <Problem error={error.value ?? ends.error.value} />
+      <SharedWith names={access.map((id) => [id, nameOf(id)])} onEnd={(id) => void ends.run([id], () => unshare(id))} />
       {others.length > 0 && (
         <Form work={work} submit={t('sharing.share')} onSubmit={share}>
           <Select

@@ -2,6 +2,7 @@
 import { expect, test } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { logIn } from '../../../scripts/bench/console-pages.js';
+import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { typeId } from '../../support/browser/object-form.js';
 import { createUser } from '../../support/browser/users.js';
@@ -341,4 +342,25 @@ test('says that a session could not be ended, and ends it on request', async () 
   await end.click();
   await end.waitFor({ state: 'detached' });
   await page.getByRole('alert').waitFor({ state: 'detached' });
+});
+
+test('ends the access of a second user before the answer for the first one has come', async () => {
+  const { body: object } = await service.admin('POST', 'objects', { id: 'given', name: 'Given' });
+  for (const { login } of [await createUser(service, 'viewer'), await createUser(service, 'viewer')]) {
+    const { body } = await service.admin('GET', `users?where.login=${login}`);
+    await service.admin('POST', `objects/${object._id}/access`, { user: body[0]._id });
+  }
+  const page = await browser.openAs(`/objects/${object._id}/settings`);
+  const [held, release] = createDeferred<void>();
+  await page.route(/\/access\/./, async (route) => {
+    await held;
+    await route.continue();
+  });
+  const ends = page.getByRole('button', { name: 'Stop sharing' });
+  await ends.nth(1).waitFor();
+  await ends.nth(0).click();
+  await ends.nth(1).click();
+  release();
+  await ends.first().waitFor({ state: 'detached' });
+  expect((await service.admin('GET', 'objects/given')).body.access).toEqual([]);
 });
