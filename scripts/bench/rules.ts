@@ -16,6 +16,8 @@ const PACKETS_PER_SECOND = 5_000;
 const PACKETS_PER_POST = 100;
 const ALARMS = 60;
 const TIMERS = 30;
+/** At a small scale there are fewer of both. */
+const LEAST_ALARMS = 10;
 const TIMER_MS = 1_000;
 const PAUSE_MS = 50;
 const LATEST_MS = 60_000;
@@ -95,10 +97,11 @@ async function measureLatency(bench: RuleBench): Promise<readonly string[]> {
   const ofSpeed = { param: 'speed', op: '>', value: 1_000 };
   const evaluated = Array.from({ length: RULES }, () => toRule({ name: 'evaluated', when: ofSpeed }));
   const paced = { packetsPerSecond: PACKETS_PER_SECOND, packetsPerPost: PACKETS_PER_POST };
+  const scaled = (count: number): number => Math.max(LEAST_ALARMS, Math.round(count * Math.min(1, bench.scale)));
   return having(bench, evaluated, () =>
     whilePosting({ target: bench.server, size: bench.size, paced }, async () => {
-      const atOnce = await timeAlarms(bench, { count: ALARMS, forMs: 0 });
-      const timed = await timeAlarms(bench, { count: TIMERS, forMs: TIMER_MS });
+      const atOnce = await timeAlarms(bench, { count: scaled(ALARMS), forMs: 0 });
+      const timed = await timeAlarms(bench, { count: scaled(TIMERS), forMs: TIMER_MS });
       return [toLine('from the answer to the event', atOnce), toLine(`after \`for\`, beyond ${TIMER_MS} ms`, timed)];
     }),
   );
