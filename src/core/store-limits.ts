@@ -10,7 +10,7 @@ export const STORE_LIMITS = {
   schemaPatternSize: 1_000,
   schemaPatternsSize: 2_000,
   schemaFormatCharacters: 4 * KIB,
-  // A check of an entity: the first steps (of about 20 ns) are free; after them its duration is checked every so many steps.
+  // A check of an entity: the first steps (of about 20 ns) are free; after them its processor time is checked every so many steps.
   schemaFreeSteps: 200_000,
   schemaStepsBetween: 10_000,
   schemaCheckMs: 12,

@@ -91,7 +91,7 @@ function createCompiler(checkTurns: FairQueue): Compile {
     const text = JSON.stringify(given ?? {});
     const present = compiled.get(_id);
     const schema =
-      present?.text === text ? present.schema : compileSchema((given ?? {}) as JsonObject, () => clock.steadyMs());
+      present?.text === text ? present.schema : compileSchema((given ?? {}) as JsonObject, () => clock.cpuMs());
     compiled.set(_id, { text, schema });
     // The users of a tenant share its turns in stores of the tenant; in a store of the root group, each user has turns.
     const [, tenant] = branch;

@@ -44,7 +44,7 @@ export function storeHooks({ database, findStore, now }: StoreHookDeps): StoreHo
 }
 
 function checkSchema({ schema }: JsonObject): void {
-  if (schema !== undefined) compileSchema(schema as JsonObject, () => clock.steadyMs());
+  if (schema !== undefined) compileSchema(schema as JsonObject, () => clock.cpuMs());
 }
 
 function checkShared({ shared }: JsonObject, group: string): void {

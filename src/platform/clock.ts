@@ -24,6 +24,8 @@ export interface Clock {
   now(): number;
   /** Ms since an unknown moment; it never steps back. */
   steadyMs(): number;
+  /** Ms of processor time of this process: while others keep the machine busy, it stands still. */
+  cpuMs(): number;
   setTimeout(run: () => void, ms: number): Timer;
   /** Repeats until `clearTimer`. */
   setInterval(run: () => void, ms: number): Timer;
@@ -38,9 +40,15 @@ export interface Clock {
   randomId(): string;
 }
 
+function readCpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
 const SYSTEM_CLOCK: Clock = {
   now: () => Date.now(),
   steadyMs: () => performance.now(),
+  cpuMs: readCpuMs,
   setTimeout: (run, ms) => setTimeout(run, ms),
   setInterval: (run, ms) => setInterval(run, ms),
   clearTimer: (timer) => clearTimeout(timer as NodeJS.Timeout | undefined),

@@ -1,10 +1,11 @@
 /** Stores that an administrator adds at run time, held to their JSON Schema. */
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { LIMITS } from '../../src/core/limits.js';
 import { entityOf, expectRefusal } from '../support/answers.js';
 import { type Call, useService } from '../support/fixture.js';
 
 const service = useService();
+const { schemaFreeSteps, schemaStepsBetween } = LIMITS;
 let storeId: string;
 let member: Call;
 
@@ -215,6 +216,19 @@ describe('an invalid store', () => {
     const { _id } = entityOf(await service.admin('POST', 'costly', { items: [1, 2] }));
     expectRefusal(await service.admin('PATCH', `costly/${_id}`, { items }), 400, 'the check takes too long');
     expectRefusal(await service.admin('POST', 'costly', { items: [1, -1] }), 400, 'items.1: must be >= 0');
+  });
+
+  test('accepts a valid entity also where the process stands still during its check', async () => {
+    const startMs = performance.now();
+    let looks = 0;
+    const now = jest.spyOn(performance, 'now').mockImplementation(() => startMs + 20 * ++looks);
+    Object.assign(LIMITS, { schemaFreeSteps: 0, schemaStepsBetween: 1 });
+    try {
+      entityOf(await service.admin('POST', 'costly', { items: [1, 2] }));
+    } finally {
+      now.mockRestore();
+      Object.assign(LIMITS, { schemaFreeSteps, schemaStepsBetween });
+    }
   });
 
   test('checks unique items in linear time', async () => {

@@ -108,6 +108,7 @@ export class VirtualTime {
     return {
       now: () => Math.floor(this.nowMs) + (this.current?.skewMs ?? 0),
       steadyMs: () => this.nowMs - EPOCH_MS,
+      cpuMs: () => this.nowMs - EPOCH_MS,
       setTimeout: (run, ms) => new VirtualTimer(this, { run, ms, repeats: false }),
       setInterval: (run, ms) => new VirtualTimer(this, { run, ms, repeats: true }),
       clearTimer: (timer) => (timer as VirtualTimer | null | undefined)?.clear(),

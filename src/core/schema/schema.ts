@@ -27,7 +27,7 @@ const BYTES_OF_PATTERN_SIZE = 300;
 /** A compiled schema is larger than its text. */
 const BYTES_OF_CHARACTER = 10;
 
-/** Throws a 400 that says what is wrong with the schema. `nowMs` reads a monotonic clock. */
+/** Throws a 400 that says what is wrong with the schema. `nowMs` reads the processor time of the process. */
 export function compileSchema(schema: JsonObject, nowMs: () => number): Schema {
   const characters = JSON.stringify(schema).length;
   if (characters > LIMITS.schemaBytes) throw badRequest(`schema: larger than ${LIMITS.schemaBytes} bytes`);

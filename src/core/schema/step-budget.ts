@@ -1,4 +1,4 @@
-/** Bounds the work of one check: a number of steps is free, then the duration is limited. */
+/** Bounds the work of one check: a number of steps is free, then its processor time is limited. */
 import { LIMITS } from '../limits.js';
 
 /** The check took too long; `steps` lead from the value down to the place it had reached. */
@@ -11,12 +11,12 @@ export class StepBudget {
   #left: number = LIMITS.schemaFreeSteps;
   #endMs: number | null = null;
 
-  /** `nowMs` reads a monotonic clock. */
+  /** `nowMs` reads the processor time of the process. */
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
   }
 
-  /** A step takes about 20 ns. Throws `Overrun` after the time limit; cheap checks never overrun, however busy the machine is. */
+  /** A step takes about 20 ns. Throws `Overrun` after the time limit; cheap checks never overrun. */
   spend(steps: number): void {
     this.#left -= steps;
     if (this.#left < 0) this.#checkTime();
