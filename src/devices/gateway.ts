@@ -130,9 +130,11 @@ function checkAll(
 /** After a gap in the change stream: permissions, newer connections and commands may have been missed. */
 async function recheckAll(deps: InnerDeps, connection: Connection): Promise<void> {
   await recheck(deps, connection);
-  const isNewest = await deps.presence.holds(connection.device.record.objectId, connection.id);
-  if (isNewest) deps.deliverer.deliver(connection);
-  else connection.peer.end(REASON.takenOver, TAKEN_OVER);
+  const known = await deps.presence.find(connection.device.record.objectId);
+  if (known !== null && known.id !== connection.id) return connection.peer.end(REASON.takenOver, TAKEN_OVER);
+  // Another instance took it for lost.
+  if (known === null || known.isEnded) deps.returns.add(connection);
+  deps.deliverer.deliver(connection);
 }
 
 const TAKEN_OVER = 'a newer connection of the device took over';

@@ -118,14 +118,22 @@ export async function findPresent(database: Database, objectIds: readonly string
   return new Set(found.map(({ _id }) => String(_id)));
 }
 
-/** Whether this is the device's newest connection; calls in one iteration of the event loop share a query. */
-export async function holdsPresence(database: Database, { objectId, id }: HeldDevice): Promise<boolean> {
-  const held = await database.batch('presence', [objectId], async (ids: string[]) => {
-    const filter = { _id: { $in: ids.map((one) => new ObjectId(one)) }, ended: null };
+/** The newest connection of a device, as far as the database knows. */
+export interface KnownConnection {
+  readonly id: string;
+  readonly isEnded: boolean;
+}
+
+/** Null where there is none; calls in one iteration of the event loop share a query. */
+export async function findConnection(database: Database, objectId: string): Promise<KnownConnection | null> {
+  const known = await database.batch('presence', [objectId], async (ids: string[]) => {
+    const filter = { _id: { $in: ids.map((one) => new ObjectId(one)) } };
     const found = await mapDriverErrors(() => recordsOf(database).find(filter).toArray());
-    return new Map(found.map(({ _id, connection }) => [String(_id), connection]));
+    return new Map(
+      found.map(({ _id, connection, ended }) => [String(_id), { id: connection, isEnded: ended !== null }]),
+    );
   });
-  return held.get(objectId) === id;
+  return known.get(objectId) ?? null;
 }
 
 /** Stores a heartbeat. */

@@ -19,9 +19,10 @@ import {
   type EndedDevice,
   endAllPresence,
   endPresences,
+  findConnection,
   findStillEnded,
   type HeldDevice,
-  holdsPresence,
+  type KnownConnection,
   listEnded,
   removeEndedPresences,
   removeInstance,
@@ -55,8 +56,8 @@ export interface Presence {
   arrive(source: PacketSource, connectionId: string): Promise<Arrival>;
   /** Marks the device offline after a grace period, unless it reconnects. */
   leave(objectId: string, connectionId: string): void;
-  /** Whether the device has no newer connection. */
-  holds(objectId: string, connectionId: string): Promise<boolean>;
+  /** The newest connection of the device, as far as the database knows; null for none. Throws 503. */
+  find(objectId: string): Promise<KnownConnection | null>;
   /** Starts the heartbeat of this instance, and the check for failed instances. */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -99,7 +100,7 @@ export function createPresence(deps: PresenceDeps): Presence {
       return { sinceMs, hasTakenOver, storedAtMs: last?.storedAtMs ?? null };
     },
     leave: (objectId, connectionId) => endings.add(toHeld(objectId, connectionId), LIMITS.presenceGraceMs),
-    holds: (objectId, connectionId) => holdsPresence(deps.database, toHeld(objectId, connectionId)),
+    find: (objectId) => findConnection(deps.database, objectId),
     async start() {
       await renewInstance(deps.database, instance);
       running = watch(deps, instance, stopping.signal);
