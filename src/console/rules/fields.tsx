@@ -1,7 +1,7 @@
 /** Fields of rules: a text with suggestions, a list that is chosen from names, and JSON for what no form shows. */
 import { useSignal } from '@preact/signals';
-import type { ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
+import type { ComponentChildren, RefObject } from 'preact';
+import { useEffect, useId } from 'preact/hooks';
 import { parseExactJson } from '../../core/exact-json.js';
 import { useFault } from '../parts/field-errors.js';
 import { Field, Note } from '../parts/form.js';
@@ -89,6 +89,7 @@ export function PickList({ name, label, values, options, hint, isFree = false, o
     // Browsers say nothing of what was chosen from the list except that it is there.
     if (left.some(([value, title]) => title === entered || value === entered)) add(entered);
   };
+  useTyped(input, { isUnknown: !isFree && typed.value.trim() !== '', take: () => add(typed.peek()) });
   return (
     <div class="field pick-list">
       <label for={id}>{label}</label>
@@ -125,6 +126,17 @@ export function PickList({ name, label, values, options, hint, isFree = false, o
       <Note id={`${id}-note`} error={text} hint={hint} />
     </div>
   );
+}
+
+/** Takes text whose option has come after it, and lets no form be sent with text that names nothing. */
+function useTyped(
+  input: RefObject<HTMLInputElement | null>,
+  { isUnknown, take }: { isUnknown: boolean; take: () => void },
+): void {
+  useEffect(() => {
+    if (document.activeElement !== input.current) take();
+  });
+  useEffect(() => input.current?.setCustomValidity(isUnknown ? t('rule.notInList') : ''), [isUnknown]);
 }
 
 interface PickedProps {

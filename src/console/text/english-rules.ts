@@ -8,6 +8,7 @@ export const ENGLISH_RULES = {
   'rule.actionNumber': 'Action {number}',
   'rule.active': 'The rule is active',
   'rule.add': 'Add …',
+  'rule.notInList': 'Choose something from the list, or empty the field.',
   'rule.addAction': 'Add an action',
   'rule.addCondition': 'Add a condition',
   'rule.addStep': 'Add a step',

@@ -10,6 +10,7 @@ export const GERMAN_RULES: RuleCatalogue = {
   'rule.actionNumber': 'Aktion {number}',
   'rule.active': 'Die Regel ist aktiv',
   'rule.add': 'Hinzufügen …',
+  'rule.notInList': 'Wählen Sie etwas aus der Liste, oder leeren Sie das Feld.',
   'rule.addAction': 'Aktion hinzufügen',
   'rule.addCondition': 'Bedingung hinzufügen',
   'rule.addStep': 'Stufe hinzufügen',

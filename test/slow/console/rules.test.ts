@@ -163,6 +163,39 @@ test('combines conditions and actions, hours, reminders and steps', async () => 
   });
 });
 
+test('picks a user whose name was typed before the users had come, and saves nothing while a name is unknown', async () => {
+  const users = (await service.admin('GET', 'users')).body as { _id: string; login: string }[];
+  const admin = users[0] as { _id: string; login: string };
+  const page = await browser.openAs('/');
+  const [held, release] = createDeferred<void>();
+  let asked = 0;
+  await page.route(/\/api\/v1\/users(\?|$)/, async (route) => {
+    asked++;
+    await held;
+    return route.continue();
+  });
+  await page.goto(`${service.url}/rules/new`);
+  await page.getByLabel('Name').fill('Told');
+  await part(page, 'Condition').getByLabel('Parameter').fill('temperature');
+  await part(page, 'Condition').getByLabel('Value').fill('8');
+  await page.getByRole('button', { name: 'Add an action' }).click();
+  const field = part(page, 'Action 1').getByLabel('Users');
+  await field.fill(admin.login);
+  await page.getByLabel('Name').focus();
+  await until(() => asked > 0, 'the page to ask for the users');
+  release();
+  const picked = part(page, 'Action 1').locator('.picked li span');
+  await eventually(async () => expect(await picked.allTextContents()).toEqual([admin.login]));
+  await field.fill('nobody of this name');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.locator('input:focus:invalid').waitFor();
+  expect(await ruleNamed('Told')).toBeUndefined();
+  await field.fill('');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('heading', { name: 'Told' }).waitFor();
+  expect(await ruleNamed('Told')).toMatchObject({ then: [{ notify: { users: [admin._id] } }] });
+});
+
 test('keeps what no form shows, removes what is emptied, and names the place of a refusal', async () => {
   browser.expectErrors(/400/);
   const when = {
