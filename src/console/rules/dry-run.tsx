@@ -85,6 +85,7 @@ export function DryRun({ rule, work, check }: DryRunProps) {
             hint={t('rule.tryAll', { count: formatNumber(Math.min(found.length, MOST_OBJECTS)) })}
             values={chosen.value}
             options={options}
+            others="ignored"
             onChange={write(chosen)}
           />
         </div>

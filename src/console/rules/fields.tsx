@@ -63,13 +63,13 @@ interface PickListProps {
   readonly values: readonly string[];
   readonly options: readonly Option[];
   readonly hint?: string;
-  /** Whether also what is not among the options can be added. */
-  readonly isFree?: boolean;
+  /** What becomes of text that is none of the options: it keeps the form from being sent, is added, or counts for nothing. */
+  readonly others?: 'refused' | 'added' | 'ignored';
   readonly onChange: (values: readonly string[]) => void;
 }
 
 /** Several of what there is, each with its name; Enter adds what is typed. */
-export function PickList({ name, label, values, options, hint, isFree = false, onChange }: PickListProps) {
+export function PickList({ name, label, values, options, hint, others = 'refused', onChange }: PickListProps) {
   const id = useId();
   const typed = useSignal('');
   const { text, input, clear } = useFault<HTMLInputElement>(name);
@@ -78,7 +78,8 @@ export function PickList({ name, label, values, options, hint, isFree = false, o
   const titleOf = (value: string): string => options.find(([one]) => one === value)?.[1] || value;
   const add = (asked: string): void => {
     const wanted = asked.trim();
-    const found = left.find(([value, title]) => title === wanted || value === wanted)?.[0] ?? (isFree ? wanted : '');
+    const found =
+      left.find(([value, title]) => title === wanted || value === wanted)?.[0] ?? (others === 'added' ? wanted : '');
     if (found === '') return;
     typed.value = '';
     if (!chosen.has(found)) onChange([...values, found]);
@@ -89,7 +90,7 @@ export function PickList({ name, label, values, options, hint, isFree = false, o
     // Browsers say nothing of what was chosen from the list except that it is there.
     if (left.some(([value, title]) => title === entered || value === entered)) add(entered);
   };
-  useTyped(input, { isUnknown: !isFree && typed.value.trim() !== '', take: () => add(typed.peek()) });
+  useTyped(input, { isRefused: others === 'refused' && typed.value.trim() !== '', take: () => add(typed.peek()) });
   return (
     <div class="field pick-list">
       <label for={id}>{label}</label>
@@ -128,15 +129,15 @@ export function PickList({ name, label, values, options, hint, isFree = false, o
   );
 }
 
-/** Takes text whose option has come after it, and lets no form be sent with text that names nothing. */
+/** Takes text whose option has come after it, and keeps the form from being sent with text that is refused. */
 function useTyped(
   input: RefObject<HTMLInputElement | null>,
-  { isUnknown, take }: { isUnknown: boolean; take: () => void },
+  { isRefused, take }: { isRefused: boolean; take: () => void },
 ): void {
   useEffect(() => {
     if (document.activeElement !== input.current) take();
   });
-  useEffect(() => input.current?.setCustomValidity(isUnknown ? t('rule.notInList') : ''), [isUnknown]);
+  useEffect(() => input.current?.setCustomValidity(isRefused ? t('rule.notInList') : ''), [isRefused]);
 }
 
 interface PickedProps {

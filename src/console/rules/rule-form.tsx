@@ -136,7 +136,7 @@ function Selection({ rule, set }: PartProps) {
           label={t('rule.objects')}
           values={keys}
           options={options}
-          isFree
+          others="added"
           onChange={(keys) => change('objects', listOf(keys))}
         />
         <PickList
@@ -144,7 +144,7 @@ function Selection({ rule, set }: PartProps) {
           label={t('data.labels')}
           values={textsIn('labels')}
           options={labels}
-          isFree
+          others="added"
           onChange={(texts) => change('labels', listOf(texts))}
         />
         <Reference
