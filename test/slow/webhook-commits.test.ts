@@ -26,8 +26,8 @@ afterAll(async () => {
 /** Transactions are committed, and the service is told so only once this has ended. */
 async function withoutAnswers(member: Member, act: () => Promise<void>): Promise<void> {
   const configureFailPoint = 'failCommand';
-  // "Shutdown in progress": the driver asks again.
-  const writeConcernError = { code: 91, errmsg: 'not answered in a test' };
+  // A write concern that timed out: the driver asks again, and keeps its connections.
+  const writeConcernError = { code: 64, errmsg: 'not answered in a test' };
   const data = { failCommands: ['commitTransaction'], appName: 'vigil', writeConcernError };
   await member.command({ configureFailPoint, mode: 'alwaysOn', data });
   try {
@@ -45,8 +45,9 @@ test('sends a message once that is read before its commit is answered', async ()
   const rows = () => service.client.db().collection('deliveries').countDocuments({ state: 'pending' });
   // The first message fails; it is read again, and with it the second one.
   const [answered, answer] = createDeferred<void>();
+  let isSecondStored = false;
   receiver.answer = (_, res) => {
-    if (receiver.received.length === 1) res.writeHead(500).end();
+    if (!isSecondStored) res.writeHead(500).end();
     else void answered.then(() => res.end());
   };
   await service.admin('POST', 'objects/car/packets', { n: 0 });
@@ -54,12 +55,13 @@ test('sends a message once that is read before its commit is answered', async ()
   await withoutAnswers(await set.primary(), async () => {
     await service.admin('POST', 'objects/car/packets', { n: 1 });
     await until(async () => (await rows()) === 2, 'the second message to be stored');
-    await receiver.got(2);
+    isSecondStored = true;
+    await receiver.got(receiver.received.length + 1);
   });
   answer();
   await until(() => numbers().includes(1), 'the second message');
   await service.admin('POST', 'objects/car/packets', { n: 2 });
   await until(() => numbers().includes(2), 'the third message');
   await until(async () => (await rows()) === 0, 'all results to be stored');
-  expect(numbers()).toEqual([0, 0, 1, 2]);
+  expect(numbers().filter((n) => n > 0)).toEqual([1, 2]);
 }, 120_000);
