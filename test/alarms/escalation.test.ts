@@ -39,8 +39,11 @@ const send = async (objectId: string, fields: object) =>
 const alarmOf = async (objectId: string): Promise<any> =>
   (await service.admin('GET', `alarms?where.object=${objectId}`)).body[0];
 
-const commandsOf = async (objectId: string): Promise<{ command: string; params: object; _id: string }[]> =>
-  (await service.admin('GET', `objects/${objectId}/commands`)).body;
+/** All commands so far. Their lists have what a majority has, those of alarms what the primary has, which may be more. */
+async function commandsOf(objectId: string): Promise<{ command: string; params: object; _id: string }[]> {
+  await service.settled();
+  return (await service.admin('GET', `objects/${objectId}/commands`)).body;
+}
 
 /** Raises the alarm of an object. */
 async function raise(objectId: string): Promise<string> {

@@ -293,6 +293,8 @@ describe('the recipe', () => {
     const { body: tested } = await service.admin('POST', `rules/${ruleId}/test`, period);
     expect(toSpans(tested.alarms, startMs)).toEqual(spans);
 
+    // Lists of commands have what a majority has, those of alarms what the primary has.
+    await service.settled();
     const { body: commands } = await service.admin('GET', `objects/${objectId}/commands`);
     expect(commands).toHaveLength(recipe.commands ?? 0);
     const told = () => receiver.received.filter(({ path }) => path === `/${person.id}`);
