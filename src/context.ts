@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { createUseNotes } from './accounts/accounts.js';
 import { type Attempts, createAttempts } from './accounts/attempts.js';
 import { type Audit, createAudit } from './accounts/audit.js';
+import { createDamageReporter } from './accounts/damage-audit.js';
 import { createDevicePasswords } from './accounts/device-passwords.js';
 import { createFormulaReporter } from './accounts/formula-audit.js';
 import { createIdentity, type Identity } from './accounts/identity.js';
@@ -83,14 +84,17 @@ export interface Context {
 export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Promise<Context> {
   const { config, log, now, entry, ops, secrets } = deps;
   const passwords = await createPasswords();
-  const database = await findPrepared(deps, passwords, lifecycle.ending);
-  const listDatabase = await findListDatabase(deps, lifecycle.ending);
-  for (const { client } of [database, listDatabase]) lifecycle.onShutdown(() => client.close());
+  const prepared = await findPrepared(deps, passwords, lifecycle.ending);
+  const preparedForLists = await findListDatabase(deps, lifecycle.ending);
+  for (const { client } of [prepared, preparedForLists]) lifecycle.onShutdown(() => client.close());
   let watcher: Watcher | null = null;
   const isLive = (): boolean => watcher?.isLive() ?? false;
   const deliveredToMs = (): number => watcher?.deliveredToMs() ?? 0;
-  const audit = createAudit({ database, log: log.child({ module: 'audit' }), now });
+  const audit = createAudit({ database: prepared, log: log.child({ module: 'audit' }), now });
   lifecycle.onShutdown(() => audit.stop());
+  const onDamaged = createDamageReporter({ audit, log, now, onRead: ops.metrics.packing.damagedRead });
+  const database = { ...prepared, onDamaged };
+  const listDatabase = { ...preparedForLists, onDamaged };
   const onFailedFormula = createFormulaReporter({ audit, log, now });
   const caches = createCaches(database, { isLive, checkTurns: createCheckTurns(), onFailedFormula });
   const { sessionLifetimeMs: lifetimeMs } = config.auth;
@@ -119,14 +123,7 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const open = { ...facts, listen, identify: identity.identify, corsOrigins: config.http.corsOrigins };
   const sockets = createSocketServer(entry.server, { ...open, log: log.child({ module: 'live' }) });
   watcher = await startWatching(opened, lifecycle);
-  const healthChecks = {
-    ping: () => database.db.command({ ping: 1 }),
-    isLive,
-    sockets: () => feed.stats().listeners,
-    pool: () => poolStateOf(database.client, listDatabase.client),
-    watcher: watcher.stats,
-    workers: workers.stats,
-  };
+  const healthChecks = toHealthChecks({ ...opened, listDatabase, isLive, watcher });
   lifecycle.onShutdown(() => gateway.stop());
   const mqttUrl = await gateway.start();
   // Runs from the last to the first: requests and subscribers end before the components that they use.
@@ -139,6 +136,28 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
     () => ops.drain(),
   );
   return { app, mqttUrl, healthChecks };
+}
+
+function toHealthChecks({
+  database,
+  listDatabase,
+  isLive,
+  feed,
+  watcher,
+  workers,
+}: Pick<Opened, 'database' | 'feed' | 'workers'> & {
+  readonly listDatabase: Database;
+  readonly isLive: () => boolean;
+  readonly watcher: Watcher;
+}): Context['healthChecks'] {
+  return {
+    ping: () => database.db.command({ ping: 1 }),
+    isLive,
+    sockets: () => feed.stats().listeners,
+    pool: () => poolStateOf(database.client, listDatabase.client),
+    watcher: watcher.stats,
+    workers: workers.stats,
+  };
 }
 
 const clockOf = ({ config, now }: ContextDeps): ServiceClock => ({ now, aheadMs: config.packetAheadMs });

@@ -84,6 +84,9 @@ export const LIMITS = {
   auditRefusalsMs: HOUR_MS,
   auditActors: 10_000,
   auditKeptMs: 90 * DAY_MS,
+  // Damaged buckets of packed history that each instance names, and after which time it names them again.
+  damagedInAudit: 100,
+  damagedInAuditMs: HOUR_MS,
   loginFailureWindowMs: 15 * MINUTE_MS,
   loginFailuresEverywhere: 100,
   loginAddressKnownMs: 90 * DAY_MS,

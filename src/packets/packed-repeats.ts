@@ -59,7 +59,8 @@ export function createPackedRepeats(database: Database): PackedRepeats {
     const ids = [...new Set(packets.map(({ _id }) => _id))].map((id) => Buffer.from(id, 'hex'));
     const { objectId, groupId } = source;
     const caller = { userId: objectId, tenantId: groupId };
-    const search = { objectId, ids, withPending: true, caller, onDamaged: passOver };
+    // Of a damaged bucket it cannot be told: to store a packet twice is better than to refuse it for ever.
+    const search = { objectId, ids, withPending: true, caller, passesOverDamaged: true };
     const found = await findInBuckets(reader, search);
     if (found.size === 0) return NONE;
     const stored = new Map(
@@ -80,6 +81,3 @@ export function createPackedRepeats(database: Database): PackedRepeats {
     },
   };
 }
-
-/** Of a damaged bucket it cannot be told: to store a packet twice is better than to refuse it for ever. */
-const passOver = (): void => undefined;

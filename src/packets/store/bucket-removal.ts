@@ -24,6 +24,7 @@ import {
   toSpan,
   toSpanFind,
 } from './buckets.js';
+import { readReporting } from './damaged-buckets.js';
 import { toNamesFind } from './packed-repeats.js';
 import { unpackBucket } from './packing.js';
 import { PACKETS, type PacketQuery, type Range, toFilter } from './query.js';
@@ -176,16 +177,19 @@ async function hasAny(database: Database, span: StoredSpan, keys: readonly Binar
   for (const filter of toIdFilters(span.objectId, ids)) {
     const find = { ...toNamesFind({ $and: [{ _id: span.id }, filter] }), hint: { _id: 1 } };
     for await (const { documents } of rawBatches(database, find)) {
-      for (const document of documents) if (hasPacket(document, ids)) return true;
+      for (const document of documents) if (hasPacket(database, document, ids)) return true;
     }
   }
   return false;
 }
 
-function hasPacket(document: Buffer, ids: readonly Buffer[]): boolean {
+function hasPacket(database: Database, document: Buffer, ids: readonly Buffer[]): boolean {
+  const bucket = toBucket(document);
   try {
-    const reader = new BucketReader(toBucket(document));
-    return ids.some((id) => reader.findPacket(id) !== -1);
+    return readReporting(database, bucket.id, () => {
+      const reader = new BucketReader(bucket);
+      return ids.some((id) => reader.findPacket(id) !== -1);
+    });
   } catch (error) {
     if (error instanceof DamagedBucketError) return true;
     throw error;
@@ -218,7 +222,7 @@ async function removeWhole(
 
 async function keepBucketPlaces(database: Database, objectId: string, id: Binary): Promise<void> {
   for await (const { documents } of rawBatches(database, toBucketFind(objectId, [id]))) {
-    const rows = documents.flatMap((document) => unpack(toBucket(document)));
+    const rows = documents.map(toBucket).flatMap((bucket) => readReporting(database, bucket.id, () => unpack(bucket)));
     await keepPlacesOf(
       database,
       rows.flatMap((row) => toKeyedRow(row) ?? []),

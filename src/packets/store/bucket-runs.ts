@@ -4,9 +4,8 @@
  * stored ones are.
  */
 import { type Document, Timestamp } from 'mongodb';
-import { ApiError } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
-import { BucketReader, DamagedBucketError } from '../../packed/unpack.js';
+import { BucketReader } from '../../packed/unpack.js';
 import type { ColumnValues } from '../../packed/values.js';
 import { clock } from '../../platform/clock.js';
 import type { DocumentBatch } from '../../platform/mongo/bson/document-batch.js';
@@ -15,6 +14,7 @@ import { type BatchOptions, rawBatches } from '../../platform/mongo/bson/raw-bat
 import { BSON_TYPES, documentAt, findField, findValue, int32, PACKET_KEY } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { type StoredBucket, type StoredSpan, toBucket, toBucketFind, toSpan, toSpanFind } from './buckets.js';
+import { readForClient } from './damaged-buckets.js';
 import { choose, project, type Question } from './evaluate.js';
 import type { OpenRun, Run } from './merge.js';
 import type { PacketQuery, Range, ReadStart } from './query.js';
@@ -222,9 +222,9 @@ async function openBucket(
 ): Promise<OpenRun> {
   await clock.nextTurn();
   database.stop?.throwIfAborted();
-  const reader = guard(() => new BucketReader(bucket));
+  const readFields = openReader(database, bucket);
   const asked = question === null ? names : new Set([...ALWAYS_READ, ...question.fields]);
-  const some = readRows(reader, asked);
+  const some = readFields(asked);
   let chosen = select(some);
   if (isDescending) chosen.reverse();
   if (question !== null && chosen.length > 0) {
@@ -235,7 +235,7 @@ async function openBucket(
     chosen = places.map((place) => chosen[place] as number);
   }
   if (chosen.length === 0) return NO_PACKETS;
-  const run = pick(asked === names ? some : readRows(reader, names), chosen);
+  const run = pick(asked === names ? some : readFields(names), chosen);
   if (projection === null) return run;
   return toRun(await project(database, documentsAt(run), projection, options));
 }
@@ -251,25 +251,17 @@ export const documentsAt = ({ memory, starts }: OpenRun, places?: readonly numbe
     : places.map((place) => documentAt(memory, starts[place] as number));
 
 /** All packets of a bucket. Throws a 500 for one that is damaged. */
-export const readWhole = (bucket: StoredBucket, names: ReadonlySet<string> | null): OpenRun =>
-  readRows(
-    guard(() => new BucketReader(bucket)),
-    names,
-  );
+export const readWhole = (database: Database, bucket: StoredBucket, names: ReadonlySet<string> | null): OpenRun =>
+  openReader(database, bucket)(names);
 
-const readRows = (reader: BucketReader, names: ReadonlySet<string> | null): OpenRun =>
-  guard(() => {
-    const { memory, starts } = reader.readRows(names);
-    return { memory, starts, times: numbersOf(reader, 'time'), stamps: numbersOf(reader, '_ts') };
-  });
-
-/** Reads of a bucket; throws a 500 for one that is damaged. */
-function guard<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw toApiError(error);
-  }
+/** Reads fields of all packets of a bucket, again and again; null for all fields. Throws a 500 for one that is damaged. */
+function openReader(database: Database, bucket: StoredBucket): (names: ReadonlySet<string> | null) => OpenRun {
+  const reader = readForClient(database, bucket.id, () => new BucketReader(bucket));
+  return (names) =>
+    readForClient(database, bucket.id, () => {
+      const { memory, starts } = reader.readRows(names);
+      return { memory, starts, times: numbersOf(reader, 'time'), stamps: numbersOf(reader, '_ts') };
+    });
 }
 
 /** Every packed packet has both as numbers. */
@@ -277,13 +269,6 @@ export function numbersOf(reader: BucketReader, name: 'time' | '_ts'): Float64Ar
   const numbers = (reader.readField(name)?.values as ColumnValues | undefined)?.allNumbers();
   if (numbers?.length !== reader.head.rows) throw new Error(`a packed packet without ${name}`);
   return numbers;
-}
-
-/** A client may know which interval it is; everything else works. */
-export function toApiError(error: unknown): unknown {
-  if (!(error instanceof DamagedBucketError)) return error;
-  const { message } = error;
-  return new ApiError(500, message, { cause: error, details: { helper: { message } } });
 }
 
 const pick = ({ memory, starts, times, stamps }: OpenRun, rows: readonly number[]): OpenRun => ({

@@ -1,7 +1,6 @@
 /** What is known of packets in rows and buckets without reading all of them: their number, their stamps, and those of a name. */
 import type { Binary } from 'mongodb';
 import { LIMITS } from '../../core/limits.js';
-import type { DamagedBucketError } from '../../packed/unpack.js';
 import { clock } from '../../platform/clock.js';
 import { rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import { countMatching } from '../../platform/mongo/bson/raw-cursor.js';
@@ -16,7 +15,6 @@ import {
   readBuckets,
   readWhole,
   snapshotOf,
-  toApiError,
   toSelector,
   toWholeRange,
 } from './bucket-runs.js';
@@ -124,7 +122,7 @@ async function* spansOf(
           await clock.nextTurn();
           const [bucket] = (await readBuckets(database, [span], { names, snapshot, options: {} })).values();
           if (bucket === undefined) throw new Error('a bucket of packets is missing behind its index');
-          const run: OpenRun = readWhole(bucket, names);
+          const run: OpenRun = readWhole(database, bucket, names);
           return select(run).map((nth) => run.stamps[nth] as number);
         };
         yield { span, chosen: isWhole(span, query) ? null : read };
@@ -172,15 +170,11 @@ async function findNamed(
     // At this moment, the packets of pending buckets are rows.
     // Whoever reads does not take the turn of the device that sends.
     const caller = { userId: `readers of ${objectId}` };
-    const search = { objectId, ids, withPending: false, snapshot, caller, onDamaged: throwAsApiError };
+    const search = { objectId, ids, withPending: false, snapshot, caller, passesOverDamaged: false };
     packed.push(...(await findInBuckets(database, search)).values());
   }
   if (fields === null || packed.length === 0) return [...rows, ...packed];
   return [...rows, ...(await project(database, packed, toProjection(fields), {}))];
-}
-
-function throwAsApiError(error: DamagedBucketError): never {
-  throw toApiError(error);
 }
 
 const keyTextOfName = (name: PacketName): string => (keyOf(name) as unknown as Binary).toString('hex');

@@ -10,6 +10,7 @@ import type { Database } from '../../platform/mongo/driver/client.js';
 import { toIdFilters } from './bucket-ids.js';
 import { NOW, readBuckets, type Snapshot, snapshotOf } from './bucket-runs.js';
 import { BUCKETS, type StoredBucket, toBucket } from './buckets.js';
+import { readReporting, toReadError } from './damaged-buckets.js';
 
 /** Buckets in memory at a time: of all but the last, only the columns of names. */
 const BATCH_BUCKETS = 16;
@@ -45,14 +46,14 @@ export interface NamesSearch {
   readonly snapshot?: Snapshot;
   /** Whose turn it takes if it needs many buckets. */
   readonly caller: QueueCaller;
-  /** Throws, or a damaged bucket has none of the packets. */
-  readonly onDamaged: (error: DamagedBucketError) => void;
+  /** Whether a damaged bucket has none of the packets; otherwise it is a 500. */
+  readonly passesOverDamaged: boolean;
 }
 
 /** Those of these packets that are in buckets, by their own `_id`s: at one moment, whatever replaces buckets meanwhile. */
 export async function findInBuckets(
   database: Database,
-  { objectId, ids, withPending, snapshot = NOW, caller, onDamaged }: NamesSearch,
+  { objectId, ids, withPending, snapshot = NOW, caller, passesOverDamaged }: NamesSearch,
 ): Promise<Map<string, Buffer>> {
   const found = new Map<string, Buffer>();
   let at = snapshot;
@@ -63,11 +64,11 @@ export async function findInBuckets(
       for (const document of batch.documents) {
         const bucket = toBucket(document);
         try {
-          const rows = findRows(bucket, ids);
+          const rows = readReporting(database, bucket.id, () => findRows(bucket, ids));
           if (rows.size > 0) await readRows(database, { objectId, bucket, rows }, { snapshot: at, found });
         } catch (error) {
           if (!(error instanceof DamagedBucketError)) throw error;
-          onDamaged(error);
+          if (!passesOverDamaged) throw toReadError(error);
         }
         if (found.size === ids.length) return found;
         // The next one may be one of many.
@@ -120,7 +121,7 @@ async function readRows(
 ): Promise<void> {
   const span = { id: bucket.id, objectId };
   for (const whole of (await readBuckets(database, [span], { names: null, snapshot, options: {} })).values()) {
-    const { memory, starts } = new BucketReader(whole).readRows();
+    const { memory, starts } = readReporting(database, whole.id, () => new BucketReader(whole).readRows());
     // Copies, so that the rest of the bucket is let go.
     for (const [id, row] of rows) found.set(id, Buffer.from(documentAt(memory, starts[row] as number)));
   }

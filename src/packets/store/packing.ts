@@ -27,6 +27,7 @@ import {
   toSpan,
   toSpanFind,
 } from './buckets.js';
+import { readReporting } from './damaged-buckets.js';
 import { PACKETS } from './query.js';
 import { isRemovalWaiting } from './waiting-removals.js';
 
@@ -309,7 +310,7 @@ async function readBuckets(database: Database, objectId: string, ids: readonly B
   const documents = await collect(database, toBucketFind(objectId, ids));
   return documents.map((document) => {
     const bucket = toBucket(document);
-    return { objectId, bucket, rows: unpackKeyed(bucket) };
+    return { objectId, bucket, rows: readReporting(database, bucket.id, () => unpackKeyed(bucket)) };
   });
 }
 

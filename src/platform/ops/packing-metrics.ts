@@ -11,6 +11,8 @@ export interface PackingMetrics {
   }): void;
   /** A bucket that rows should be added to is damaged. */
   damaged(): void;
+  /** A read met a bucket that is damaged. */
+  damagedRead(): void;
   /** An object could not be packed for a reason of its own. */
   failed(): void;
   /** A pass over all objects is complete; when it began. */
@@ -20,6 +22,7 @@ export interface PackingMetrics {
 export const NO_PACKING_METRICS: PackingMetrics = {
   packed: () => undefined,
   damaged: () => undefined,
+  damagedRead: () => undefined,
   failed: () => undefined,
   passed: () => undefined,
 };
@@ -33,6 +36,7 @@ export function createPackingMetrics(register: Registry): PackingMetrics {
   const rowBytes = count('row_bytes_total', 'Bytes of the packed packets before they were packed');
   const bucketBytes = count('bucket_bytes_total', 'Bytes of the written buckets');
   const damaged = count('damaged_total', 'Buckets that could not be extended because they are damaged');
+  const damagedReads = count('damaged_reads_total', 'Reads that met a bucket which is damaged');
   const failed = count('failures_total', 'Attempts to pack an object that failed, after which others were packed');
   const passed = new Gauge({
     name: 'vigil_packing_passed_timestamp_seconds',
@@ -47,6 +51,7 @@ export function createPackingMetrics(register: Registry): PackingMetrics {
       bucketBytes.inc(step.bucketBytes);
     },
     damaged: () => damaged.inc(),
+    damagedRead: () => damagedReads.inc(),
     failed: () => failed.inc(),
     passed: (beganMs) => passed.set(beganMs / 1_000),
   };

@@ -16,6 +16,14 @@ export interface ServiceClock {
 
 const SYSTEM_CLOCK: ServiceClock = { now: clock.now, aheadMs: LIMITS.packetAheadMs };
 
+/** Stored packets of an object that cannot be read any more. */
+export interface StoredDamage {
+  readonly documentId: string;
+  /** Whose packets it has. */
+  readonly objectId: string;
+  readonly reason: string;
+}
+
 export interface Database {
   readonly client: MongoClient;
   readonly db: Db;
@@ -27,6 +35,8 @@ export interface Database {
   readonly listing?: ListRequest;
   /** Aborted when no caller waits for the result any more. */
   readonly stop?: AbortSignal;
+  /** Called for each read that meets a damaged document; absent where nobody wants to know. */
+  readonly onDamaged?: ((damage: StoredDamage) => void) | undefined;
 }
 
 /**

@@ -7,13 +7,17 @@ import type { Database } from './client.js';
 import type { ListRequest } from './list-caller.js';
 
 /** The database for the lists of one caller. */
-export const withListRequest = ({ client, db, admin, batch, clock }: Database, listing: ListRequest): Database => ({
+export const withListRequest = (
+  { client, db, admin, batch, clock, onDamaged }: Database,
+  listing: ListRequest,
+): Database => ({
   client,
   db,
   admin,
   batch,
   clock,
   listing,
+  onDamaged,
 });
 
 /** Runs one read for callers of the same list, in the queue of the first one; cancels it when all of them have left. */
