@@ -159,6 +159,9 @@ describe('a body', () => {
     'json',
     'application/jsonp',
     'text/json',
+    // Records of SenML mean something else than their fields.
+    'application/senml+json',
+    'Application/SenSML+JSON; charset=utf-8',
   ])('is refused with the type %s, on every path with a body', async (type) => {
     for (const [method, path] of [
       ['POST', 'labels'],

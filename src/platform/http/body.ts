@@ -18,8 +18,9 @@ import {
 } from './large-body.js';
 import { isWellEncoded } from './request-log.js';
 
+/** Not SenML (RFC 8428): its records continue the ones before them, and would be stored as something else. A source reads it. */
 const isJson = (req: { headers: { 'content-type'?: string } }): boolean =>
-  /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(req.headers['content-type'] ?? '');
+  /^application\/(?!sens?ml\+)(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(req.headers['content-type'] ?? '');
 const isForm = (req: Request): boolean =>
   /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(req.headers['content-type'] ?? '');
 
