@@ -1,26 +1,21 @@
 /**
  * Traccar Client and OsmAnd. Both send a query or a form (https://www.traccar.org/osmand/): `id`, `lat`, `lon`, `timestamp`, `speed` in
- * knots. Traccar Client 9 sends the JSON of its location library: `location.coords`, `speed` in m/s.
+ * knots. Traccar Client 9 sends JSON.
  */
 import { parse } from 'node:querystring';
 import { badRequest, tooLarge } from '../../core/errors.js';
-import { isObject, type Json, type JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import { LIMITS } from '../../core/limits.js';
-import { parseDeviceTime } from '../../core/time.js';
 import { KIB } from '../../core/units.js';
 import type { Zone } from '../../core/zone.js';
 import {
-  asObject,
   fromKnots,
-  fromMetresPerSecond,
   identifiers,
-  inZone,
   isText,
   known,
   lastOf,
   parseBody,
   parseOrNull,
-  percent,
   present,
   type Readout,
   type Sample,
@@ -30,6 +25,7 @@ import {
   toNumber,
   without,
 } from './kind.js';
+import { isLocation, readLocation, timeOf } from './osmand-json.js';
 
 const EMPTY = { type: 'text/plain; charset=utf-8', body: '' };
 
@@ -67,13 +63,6 @@ function readParameters(given: JsonObject, zone: Zone | null): Sample {
   return { devices, packet: { ...Object.fromEntries(others), ...present(packet) } };
 }
 
-function timeOf(timestamp: Json | undefined, zone: Zone | null): Json | undefined {
-  if (timestamp === undefined || timestamp === '') return undefined;
-  const timeMs = parseDeviceTime(inZone(timestamp, zone));
-  if (timeMs === null) throw badRequest('timestamp: expected seconds or milliseconds since the epoch, or ISO 8601');
-  return timeMs;
-}
-
 const toBoolean = (value: Json | undefined): Json | undefined => {
   if (typeof value !== 'string') return value;
   return /^(?:true|1)$/i.test(value) ? true : /^(?:false|0)$/i.test(value) ? false : value;
@@ -85,46 +74,6 @@ const typed = (value: Json): Json => {
   const number = typeof value === 'string' && /^-?(?:0|[1-9]\d{0,14})(?:\.\d+)?$/.test(value) ? Number(value) : null;
   return number ?? toBoolean(value) ?? value;
 };
-
-/** What becomes a field of ours, says nothing, or is one of the others below. */
-const TAKEN_OF_LOCATION: ReadonlySet<string> = new Set(
-  ['timestamp', 'coords', 'battery', 'activity', 'extras', 'is_moving', 'odometer', '_'].concat(
-    '_id',
-    'time',
-    'id',
-    'online',
-  ),
-);
-
-const OF_PACKETS: ReadonlySet<string> = new Set(['time', 'id', 'online', '_id']);
-
-function readLocation(body: JsonObject, zone: Zone | null): Sample {
-  const devices = identifiers(body.device_id, body.deviceid, body.id);
-  if (devices.length === 0) throw badRequest('device_id: required, the identifier of the device');
-  const location = asObject(body.location);
-  const coords = asObject(location.coords);
-  const battery = asObject(location.battery);
-  const packet = {
-    time: timeOf(location.timestamp, zone),
-    lat: toDegrees('latitude', coords.latitude, 90),
-    lon: toDegrees('longitude', coords.longitude, 180),
-    speed: fromMetresPerSecond(coords.speed),
-    angle: known(coords.heading),
-    height: toNumber(coords.altitude),
-    accuracy: known(coords.accuracy),
-    battery: percent(battery.level),
-    charge: battery.is_charging,
-    activity: asObject(location.activity).type,
-    odometer: known(location.odometer),
-    motion: location.is_moving,
-  };
-  // What an app adds by itself: `heartbeat`, `alarm`, values of sensors.
-  const extras = without(asObject(location.extras), OF_PACKETS);
-  return { devices, packet: { ...extras, ...without(location, TAKEN_OF_LOCATION), ...present(packet) } };
-}
-
-const isLocation = (body: unknown): body is JsonObject =>
-  isObject(body) && isObject(body.location) && isObject(asObject(body.location).coords);
 
 function read(request: SourceRequest): Readout {
   const type = String(request.headers['content-type'] ?? '');

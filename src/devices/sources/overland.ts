@@ -51,7 +51,9 @@ function readFeature(feature: unknown): Item {
     battery: percent(properties.battery_level),
     wifi: properties.wifi === '' ? undefined : properties.wifi,
   };
-  return { devices: identifiers(properties.device_id), packet: { ...without(properties, TAKEN), ...present(fields) } };
+  // Without a device id in its settings, the app writes "".
+  const devices = identifiers(properties.device_id, properties.unique_id);
+  return { devices, packet: { ...without(properties, TAKEN), ...present(fields) } };
 }
 
 export const overland: SourceKind = {

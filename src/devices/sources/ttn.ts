@@ -12,6 +12,7 @@ import {
   type DeviceReceipt,
   identifiers,
   isText,
+  known,
   parseBody,
   present,
   type Readout,
@@ -84,7 +85,9 @@ const isLora = ({ settings }: JsonObject): boolean => isObject(asObject(asObject
 function toUplink(uplink: JsonObject, payload: unknown): JsonObject {
   const decoded = isObject(payload) ? without(payload, OF_PACKETS) : null;
   const best = bestOf(Array.isArray(uplink.rx_metadata) ? uplink.rx_metadata.map(asObject) : []);
-  const radio = { ...signalOf(best, isLora(uplink)), fPort: uplink.f_port, fCnt: uplink.f_cnt ?? 0 };
+  // The level of the last status that the device has sent to the network.
+  const battery = known(asObject(uplink.last_battery_percentage).value);
+  const radio = { ...signalOf(best, isLora(uplink)), fPort: uplink.f_port, fCnt: uplink.f_cnt ?? 0, battery };
   // Without a formatter, the bytes are all that there is.
   const data = decoded === null ? uplink.frm_payload : undefined;
   return { ...present({ ...radio, data }), ...placeOf(uplink, decoded), ...decoded };
@@ -95,9 +98,9 @@ function placeOf({ locations }: JsonObject, decoded: JsonObject | null): JsonObj
   if (decoded !== null && findPosition(decoded) !== null) return {};
   const own = decoded === null ? null : cayennePlaceOf(decoded);
   if (own !== null) return own;
-  const known = asObject(locations);
-  const [first] = Object.values(known);
-  return toLocation(asObject(known['frm-payload'] ?? known.user ?? first));
+  const places = asObject(locations);
+  const [first] = Object.values(places);
+  return toLocation(asObject(places['frm-payload'] ?? places.user ?? first));
 }
 
 export const ttn: SourceKind = { read, matches };
