@@ -5,7 +5,7 @@ import { parseExactJson, parseTypedValue } from '../core/exact-json.js';
 import { isObject, type Json, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { type DataType, type Declarations, memberAt, type Reference, toType } from '../core/model.js';
-import { toOwnTracksPacket } from './sources/owntracks.js';
+import { isOwnTracks, toOwnTracksPacket } from './sources/owntracks.js';
 import { toShellyPacket } from './sources/shelly.js';
 
 /** The MQTT parser replaces invalid UTF-8 with this character and reports no error. */
@@ -54,12 +54,25 @@ export function parseMessage(topic: string, payload: Buffer, declared: Declarati
   throw new TopicError('the topic is not a topic of this device');
 }
 
-/** `owntracks/jane/phone` and the topics below it, and `<prefix>/events/rpc` of Shelly; null for any other topic. */
+/**
+ * `owntracks/jane/phone` and the topics below it, payloads of OwnTracks on any other topic, and `<prefix>/events/rpc` of Shelly; null for
+ * anything else.
+ */
 function parseForeign(topic: string, payload: Buffer): unknown {
   if (/^owntracks\/[^/]+\/[^/]+(?:\/[^/]+)?$/.test(topic)) return fromOwnTracks(payload);
   if (/^.+\/events\/rpc$/.test(topic)) return toShellyPacket(parsePayloadJson(payload));
   // The connection itself says so.
-  return /^shelly[\w-]*\/online$/.test(topic) ? [] : null;
+  if (/^shelly[\w-]*\/online$/.test(topic)) return [];
+  // The base of its topics is a setting of the app.
+  return isOwnTracks(parsedOrNull(payload)) ? fromOwnTracks(payload) : null;
+}
+
+function parsedOrNull(payload: Buffer): unknown {
+  try {
+    return payload.includes('"_type"') ? parsePayloadJson(payload) : null;
+  } catch {
+    return null;
+  }
 }
 
 /** An empty payload tells that a friend was removed. */

@@ -49,6 +49,20 @@ test('stores locations of OwnTracks once, whatever the names in the topic', asyn
   expect(await refusedOf('phone')).toEqual([]);
 });
 
+test('stores locations of OwnTracks below any base of its topics, and no other payload there', async () => {
+  await createObject(service.admin, 'own-base');
+  device = await connectDevice(service.service.mqttUrl as string, 'own-base');
+  const location = { ...bodyOf('owntracks'), tst: 1_497_476_500 };
+  await device.publishAsync('family/phones/jane/phone', JSON.stringify(location), { qos: 1, retain: true });
+  await device.publishAsync('family/phones/jane/phone/info', '{"_type":"card","name":"Jane"}', { qos: 1 });
+  const others = ['{"_type":"nonsense"}', '{"_type":', '{"type":"location"}', '"_type"'];
+  for (const other of others) await device.publishAsync('family/phones/jane/phone', other, { qos: 1 });
+  const expected = { time: 1_497_476_500_000, lat: 48.85833, lon: 2.29513, speed: 54, angle: 271, battery: 41 };
+  expect(await packetsOf('own-base')).toEqual([expect.objectContaining(expected)]);
+  await until(async () => (await refusedOf('own-base')).length === others.length, 'the others to be refused');
+  for (const { reason } of await refusedOf('own-base')) expect(reason).toBe('the topic is not a topic of this device');
+});
+
 test('stores notifications of Shelly, and keeps why others are refused', async () => {
   await createObject(service.admin, 'shelly-1');
   device = await connectDevice(service.service.mqttUrl as string, 'shelly-1');

@@ -32,6 +32,21 @@ const TAKEN: ReadonlySet<string> = new Set(
 
 const OF_NO_INTEREST: ReadonlySet<unknown> = new Set(['card', 'cmd', 'configuration', 'waypoints', 'request', 'dump']);
 
+const OF_INTEREST: ReadonlySet<unknown> = new Set([
+  'location',
+  'transition',
+  'waypoint',
+  'status',
+  'beacon',
+  'steps',
+  'lwt',
+  'encrypted',
+]);
+
+/** Whether a parsed payload is one of OwnTracks. */
+export const isOwnTracks = (body: unknown): body is JsonObject =>
+  isObject(body) && (OF_INTEREST.has(body._type) || OF_NO_INTEREST.has(body._type));
+
 /** The packet of a payload; null for one that says nothing of the device. Throws a 400. */
 export function toOwnTracksPacket(body: JsonObject): JsonObject | null {
   const { _type: type } = body;
