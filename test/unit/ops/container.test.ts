@@ -88,6 +88,9 @@ describe('docker-compose.yml', () => {
       'proxy 127.0.0.1:1883:1883',
       'proxy 8443:8443',
       'grafana 127.0.0.1:3000:3000',
+      // The protocols of trackers have no TLS.
+      `traccar 5027:\${TRACCAR_PORTS:-5027}`,
+      `traccar 5027:\${TRACCAR_PORTS:-5027}/udp`,
     ]);
     expect(services.app).not.toHaveProperty('container_name');
   });
@@ -146,6 +149,7 @@ describe('docker-compose.yml', () => {
       ['backup', 'backup'],
       ['prometheus', 'observe'],
       ['grafana', 'observe'],
+      ['traccar', 'traccar'],
     ]);
   });
 
@@ -249,6 +253,26 @@ describe('profile observe', () => {
     expect(Object.keys(services.grafana?.environment ?? {})).not.toContain('GF_PLUGINS_PREINSTALL_SYNC');
     expect(services.grafana?.environment).toMatchObject({ GF_PLUGINS_PREINSTALL_DISABLED: 'true' });
   });
+});
+
+test('profile traccar forwards positions and events to a source, through the proxy, and reaches nothing else', () => {
+  const { environment = {}, networks: reached, volumes: written } = services.traccar as Container;
+  for (const name of ['FORWARD', 'EVENT_FORWARD']) {
+    expect(environment[`${name}_TYPE`]).toBe('json');
+    expect(environment[`${name}_URL`]).toBe(`http://proxy:8080\${BASE_PATH:-}/api/v1/in/\${TRACCAR_SOURCE:-traccar}`);
+    expect(environment[`${name}_HEADER`]).toBe(`Authorization: Bearer \${TRACCAR_KEY:-}`);
+  }
+  expect(environment.CONFIG_USE_ENVIRONMENT_VARIABLES).toBe('true');
+  expect(reached).toEqual(['outside']);
+  expect(services.proxy?.networks).toContain('outside');
+  const others = all.filter(
+    ([name, { networks: of }]) => !['traccar', 'proxy', 'grafana'].includes(name) && of?.includes('outside'),
+  );
+  expect(others).toEqual([]);
+  expect(written).toEqual(['traccar:/tmp']);
+  expect(environment.DATABASE_URL).toBe('jdbc:h2:/tmp/traccar');
+  // The same image as in the guide, which runs it on another machine.
+  expect(readFileSync('docs/how-to/traccar.md', 'utf8')).toContain(`image: ${services.traccar?.image}`);
 });
 
 describe('Dockerfile', () => {
