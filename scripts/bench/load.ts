@@ -35,6 +35,8 @@ async function start({ workload, part, paced, target, size }: Job): Promise<Load
   const found = WORKLOADS.find(({ id }) => id === workload);
   if (found === undefined) throw new Error(`no workload ${workload}`);
   if (part === 'reads') return paceHttp(target, size, readObject, found.readsPerSecond);
+  if (found.kind === 'http' && found.rate !== undefined)
+    return paceHttp(target, size, found.wanted, found.rate, found.connections);
   if (found.kind === 'http') return loadHttp(target, size, found.wanted, found.connections);
   if (part === 'sockets') return loadLive(target, Math.ceil(found.sockets * size.socketShare));
   return pacePackets(target, size, found);

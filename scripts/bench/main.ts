@@ -28,7 +28,7 @@ gathers live events for 10 ms), in turns of seconds, and prints a table of media
 small machine: nothing else should run.
 
   --quick              one short round, without floor-tick: a minute
-  --only <ids>         these workloads: ${WORKLOADS.map(({ id }) => id).join(',')}; S for all of S1 to S3;
+  --only <ids>         these workloads: ${WORKLOADS.map(({ id }) => id).join(',')}; S for all of S1 to S3, F for both of F and Fr;
                        H measures webhooks, and what handlers cost the storing of packets: only when asked for;
                        R measures rules and alarms, and takes a quarter of an hour: only when asked for;
                        console measures the web console in a real browser: only when asked for;
@@ -79,7 +79,7 @@ const ARGUMENTS = {
 function readOptions() {
   const { values } = readCommandLine();
   const usual = values.quick ? QUICK : FULL;
-  const only = values.only?.replace(/\bS\b/, 'S1,S2,S3').split(',');
+  const only = values.only?.replace(/\bS\b/, 'S1,S2,S3').replace(/\bF\b/, 'F,Fr').split(',');
   const wanted = only?.filter((id) => !ON_REQUEST.includes(id));
   const servers = (values.servers ?? (values.quick ? QUICK_SERVERS : undefined))?.split(',');
   const seconds = parsePositive('seconds', values.seconds, usual.seconds);

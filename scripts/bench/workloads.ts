@@ -26,6 +26,8 @@ export interface HttpWorkload extends Common {
   readonly kind: 'http';
   readonly connections: number;
   readonly wanted: MakeWanted;
+  /** Requests per second, whether or not answers arrive; as fast as answers arrive if absent. */
+  readonly rate?: number;
   /** The number of answers after which a server runs compiled code. */
   readonly warmRequests: number;
   /** Whether the peak memory of the server is reported. */
@@ -173,6 +175,7 @@ export const WORKLOADS: readonly Workload[] = [
     readsPerSecond: 200,
   },
   { ...http('F', 'forward one position through a source', forwardPosition), onlyOurs: true },
+  { ...http('Fr', 'forward 1,000 positions a second through a source', forwardPosition), rate: 1_000, onlyOurs: true },
   series('S1', 'series of a day in 1,000 points', readDay),
   series('S2', 'series of a long history in 2,000 points', readHistory),
   series('S3', 'series of long histories with 200 GET/s', readHistory, 200),
