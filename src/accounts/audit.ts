@@ -3,6 +3,7 @@
 import { hash } from 'node:crypto';
 import { ObjectId } from 'mongodb';
 import { ROOT_GROUP_ID } from '../core/builtin.js';
+import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { networkOf } from '../core/network.js';
 import { clock, type Timer } from '../platform/clock.js';
@@ -26,6 +27,9 @@ export interface AuditEntry {
   readonly entityId: string | null;
   /** The names of the changed fields. */
   readonly fields: readonly string[] | null;
+  /** Their values before and after the change, where they are known; none is secret. */
+  readonly before?: JsonObject;
+  readonly after?: JsonObject;
 }
 
 /** Of an event that no request has caused. */

@@ -6,7 +6,7 @@ import type { Audit } from './audit.js';
 const EVERYDAY = /^\/api\/v1\/objects(?:\/[\w-]+(?:\/packets)?)?$/;
 const RIGHTS: ReadonlySet<string> = new Set(['users', 'roles', 'groups']);
 
-/** The action to record for a request; null if the request is no security event. `segments`: without api/v1. */
+/** The action to record for a request; null if the request is no security event, or records its own. `segments`: without api/v1. */
 function securityAction(method: string, segments: readonly string[], status: number): string | null {
   const [store = '', id, part] = segments;
   if (store === 'auth' && method === 'POST') {
@@ -17,6 +17,7 @@ function securityAction(method: string, segments: readonly string[], status: num
   if (store === 'auth') return 'logout';
   if (store === 'account') return accountAction(method, id?.toLowerCase());
   if (part === 'access') return 'share changed';
+  if (part === 'move' || (store === 'groups' && part === 'objects')) return null;
   if (store === 'tokens') return ({ POST: 'token issued', DELETE: 'token revoked' } as const)[method] ?? null;
   return RIGHTS.has(store) ? 'rights changed' : null;
 }
@@ -31,12 +32,10 @@ export function auditRequests(audit: Audit): RequestHandler {
     res.once('finish', () => {
       // Permitted reads are no security events, nor are successful requests to objects and their packets.
       if (res.statusCode === 200 && (req.method === 'GET' || EVERYDAY.test(req.originalUrl))) return;
-      const segments = segmentsOf(req.originalUrl.split('?', 1)[0] ?? '');
-      const path = withoutKey(segments.slice(segments[0]?.toLowerCase() === 'api' ? 2 : 0));
-      const names = path.map((segment, index) => (index % 2 === 0 ? segment.toLowerCase() : segment));
+      const names = namesIn(req);
       const givenAction = res.locals.action as string | undefined;
       const action = givenAction ?? securityAction(req.method, names, res.statusCode);
-      if (action !== null) audit.record({ action, path: `/${names.join('/')}`, ...actorOf(req, res) });
+      if (action !== null) audit.record({ action, ...requestOf(req, res) });
     });
     next();
   };
@@ -54,7 +53,15 @@ function segmentsOf(path: string): string[] {
   }
 }
 
-function actorOf(req: Request, res: Response) {
+/** The segments of the path without api/v1. */
+function namesIn({ originalUrl }: Request): string[] {
+  const segments = segmentsOf(originalUrl.split('?', 1)[0] ?? '');
+  const path = withoutKey(segments.slice(segments[0]?.toLowerCase() === 'api' ? 2 : 0));
+  return path.map((segment, index) => (index % 2 === 0 ? segment.toLowerCase() : segment));
+}
+
+/** Who has asked for what, as far as it is known by now. */
+export function requestOf(req: Request, res: Response) {
   const caller = res.locals.caller as Caller | undefined;
   return {
     userId: caller?.userId ?? (res.locals.userId as string | undefined) ?? null,
@@ -62,6 +69,7 @@ function actorOf(req: Request, res: Response) {
     address: req.ip ?? 'unknown',
     requestId: res.locals.requestId as string,
     method: req.method,
+    path: `/${namesIn(req).join('/')}`,
     entityId: (res.locals.entityId as string | undefined) ?? null,
     fields: (res.locals.fields as string[] | undefined) ?? null,
   };

@@ -1,5 +1,6 @@
 /** Users, roles and tokens: callers grant only permissions that they have, and ended access also ends its sessions and tokens. */
 
+import { type ClientSession, ObjectId } from 'mongodb';
 import { type Caller, scopeOf } from '../core/access.js';
 import { VIEWER_ROLE_ID } from '../core/builtin.js';
 import { parseDuration } from '../core/duration.js';
@@ -7,9 +8,17 @@ import { badRequest, conflict, unauthorized } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
-import { assertCanGrant, getReferenced, getReferencedId, type HookDeps, type StoreHooks } from '../entities/hooks.js';
+import {
+  assertCanGrant,
+  getReferenced,
+  getReferencedId,
+  type HookDeps,
+  type MovedEntity,
+  type StoreHooks,
+} from '../entities/hooks.js';
 import { getEntity } from '../entities/read.js';
 import type { Database } from '../platform/mongo/driver/client.js';
+import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { endAccess, findCredentials, findLineage, isInForce, revokeDescendants, revokeToken } from './accounts.js';
 import { issueToken, type TokenRequest } from './login.js';
 import type { Passwords } from './passwords.js';
@@ -47,9 +56,17 @@ export function userHooks({ database, passwords, invalidate }: UserHookDeps): St
     if (user._id === caller.userId && caller.scopes === null && isKept) return;
     assertCanGrant(caller, await findCredentials(database, user.role));
   };
+  const assertCanEnd = async (caller: Caller, key: string): Promise<void> => {
+    await assertCanManage(caller, key);
+    refuseSelf(caller, key);
+  };
   const checkObject = async (caller: Caller, { object }: JsonObject): Promise<void> => {
     if (object !== undefined && object !== null)
       await getReferencedId({ database, caller }, 'object', builtInStore('objects'), object);
+  };
+  const moveTokens = async ({ _id, from, to }: MovedEntity, session?: ClientSession): Promise<void> => {
+    const own = { user: new ObjectId(_id), group: from };
+    await database.db.collection('tokens').updateMany(own, { $set: to }, session && { session });
   };
   const endAllAccess = async (userId: string): Promise<void> => {
     for (const id of await endAccess(database, userId)) invalidate('tokens', id);
@@ -73,10 +90,12 @@ export function userHooks({ database, passwords, invalidate }: UserHookDeps): St
     async afterChange({ _id }, patch) {
       if (patch._password !== undefined || patch.active === false) await endAllAccess(_id);
     },
-    async beforeRemove(caller, key) {
-      await assertCanManage(caller, key);
-      refuseSelf(caller, key);
-    },
+    // Whoever moved themselves could lose sight of all others, and lock everyone out.
+    beforeMove: assertCanEnd,
+    // Administrators of the new group see and revoke them; those of the former one no more.
+    moveAlong: (moved, session) => moveTokens(moved, session),
+    afterMove: (moved) => mapDriverErrors(() => moveTokens(moved)),
+    beforeRemove: assertCanEnd,
     afterRemove: ({ _id }) => endAllAccess(_id),
   };
 }

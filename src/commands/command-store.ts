@@ -1,5 +1,5 @@
 /** Stores commands. Each transition is one atomic write, so that of concurrent attempts only one succeeds. */
-import { BSON, type Document, type Filter, ObjectId, type UpdateFilter } from 'mongodb';
+import { BSON, type ClientSession, type Document, type Filter, ObjectId, type UpdateFilter } from 'mongodb';
 import type { Scope } from '../core/access.js';
 import {
   type Command,
@@ -14,6 +14,7 @@ import { conflict, notFound } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import type { Page, Selection } from '../core/list.js';
 import { builtInStore } from '../core/stores.js';
+import type { StoredPlace } from '../entities/place.js';
 import { listEntities, summarizeEntities } from '../entities/read.js';
 import type { JsonPage } from '../platform/mongo/bson/raw-cursor.js';
 import type { Database } from '../platform/mongo/driver/client.js';
@@ -238,28 +239,44 @@ export function isHiddenFromOwner(object: Pick<Entity, 'owner' | 'access'>, user
 }
 
 /**
- * Copies the `access` of an object to its commands and alarms: to one that was just stored with `access`, or to all. Reads the object again
- * after each write, so that the last of concurrent writers leaves the current value.
+ * Copies the `access`, `group` and `branch` of an object to its commands and alarms: to one that was just stored with them, or to all.
+ * Reads the object again after each write, so that the last of concurrent writers leaves the current values.
  */
-export async function followAccess(
+export async function followObject(
   database: Database,
   objectId: string,
-  just: { readonly commandId: string; readonly access: readonly string[] } | null = null,
+  just: (Pick<Entity, 'access' | 'branch'> & { readonly commandId: string }) | null = null,
 ): Promise<void> {
   const named = { object: new ObjectId(objectId), ...(just && { _id: new ObjectId(just.commandId) }) };
-  for (let known = just?.access.join(); ; ) {
+  for (let known = just && seenBy(just); ; ) {
     const object = await findStored(database, OBJECTS, '_id', objectId);
     if (object === null) return;
-    const { access, owner } = BSON.deserialize(object);
-    if (access.join() === known) return;
-    const stale = { ...named, access: { $ne: access } };
+    const { access, owner, group, branch } = BSON.deserialize(object);
+    const present = seenBy({ access, branch });
+    if (present === known) return;
+    const stale = { ...named, $or: [{ access: { $ne: access } }, { branch: { $ne: branch } }] };
     const _withoutOwner = { $not: [{ $in: ['$owner', [...access, owner]] }] };
     for (const store of FOLLOWING) {
       await mapDriverErrors(() =>
-        collectionOf(database, store).updateMany(stale, [{ $set: { access, _withoutOwner } }]),
+        collectionOf(database, store).updateMany(stale, [{ $set: { access, group, branch, _withoutOwner } }]),
       );
     }
-    known = access.join();
+    known = present;
+  }
+}
+
+const seenBy = ({ access, branch }: { readonly access: readonly unknown[]; readonly branch: readonly unknown[] }) =>
+  `${branch.join()} ${access.join()}`;
+
+/** Moves the commands and alarms of an object to its new group, in the transaction of its move. */
+export async function moveFollowing(
+  database: Database,
+  objectId: string,
+  to: StoredPlace,
+  session: ClientSession,
+): Promise<void> {
+  for (const store of FOLLOWING) {
+    await collectionOf(database, store).updateMany({ object: new ObjectId(objectId) }, { $set: to }, { session });
   }
 }
 

@@ -27,7 +27,7 @@ import type { JsonPage } from '../platform/mongo/bson/raw-cursor.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import {
   finishCommand,
-  followAccess,
+  followObject,
   isHiddenFromOwner,
   isQueueFull,
   listCommands,
@@ -109,8 +109,8 @@ const sendCommand = defineRoute({
       ...common,
       _withoutOwner: isHiddenFromOwner(object, caller.userId),
     });
-    // The sharing of the object may have changed since it was read.
-    await followAccess(deps.database, object._id, { commandId: stored._id, access });
+    // The object may have been shared or moved since it was read.
+    await followObject(deps.database, object._id, { commandId: stored._id, access, branch });
     res.setHeader('Location', toAddress(req, `/api/v1/commands/${stored._id}`));
     sendJson(res, JSON.stringify({ success: true }));
   },

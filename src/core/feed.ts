@@ -37,7 +37,7 @@ export interface EventBatch {
 
 /** `from` is the position that cannot be resumed. */
 export interface Gap {
-  readonly reason: 'unknown position' | 'history gone';
+  readonly reason: 'unknown position' | 'history gone' | 'user moved';
   readonly from: string;
 }
 

@@ -1,5 +1,5 @@
 /** Objects: checks the model, hashes device passwords, and applies sharing and removal to commands and packets. */
-import { followAccess } from '../commands/command-store.js';
+import { followObject, moveFollowing } from '../commands/command-store.js';
 import type { Caller } from '../core/access.js';
 import { DEFAULT_MODEL_ID } from '../core/builtin.js';
 import { badRequest } from '../core/errors.js';
@@ -41,7 +41,9 @@ export function objectHooks({ database, inBackground, hashDevicePassword }: Obje
       return patch.model === undefined ? stored : withModel(caller, stored, patch.model);
     },
     // The commands of an object have the same audience as the object.
-    afterShare: ({ _id }) => followAccess(database, _id),
+    afterShare: ({ _id }) => followObject(database, _id),
+    moveAlong: ({ _id, to }, session) => moveFollowing(database, _id, to, session),
+    afterMove: ({ _id }) => followObject(database, _id),
     // Removing years of packets takes longer than a request may. Without their object the packets are not visible.
     afterRemove: async ({ _id }) => inBackground(emptying.run('', () => removePackets(database, _id))),
   };

@@ -18,7 +18,7 @@ import { sendJson } from '../platform/http/responses.js';
 import type { Part } from '../platform/http/schema.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { isByState, listByState } from './by-state.js';
-import { changeOne, removeOne, type WriteDeps, type Writer } from './entity-writes.js';
+import { changeOne, checkChange, checkRemoval, removeOne, type WriteDeps, type Writer } from './entity-writes.js';
 import { listEntities } from './read.js';
 
 export interface BulkDeps extends WriteDeps, ListDeps {}
@@ -48,21 +48,51 @@ export const BULK_QUERY = { ...FILTER_QUERY, ...PAGE_QUERY, ...DRY_RUN_QUERY };
 
 const isKnown = (name: string): boolean => Object.hasOwn(BULK_QUERY, name) || /^where[._]./.test(name);
 
+/** What a bulk request does with each entity. */
+export interface BulkWork {
+  readonly writer: Writer;
+  /** Whether the credentials permit it for the entity. */
+  readonly permits: (named: Named) => boolean;
+  /** For a dry run: throws why it would be refused. */
+  readonly check: (id: string) => Promise<unknown>;
+  readonly write: (id: string) => Promise<unknown>;
+}
+
 export const changeMany =
   (deps: BulkDeps): RequestHandler =>
   async (req, res) => {
     const writer = writerOf(res);
     const given = parsePatch(writer.store, req.body ?? {});
     if (Object.keys(given).length === 0) throw badRequest('the body: expected at least one field to change');
-    await handleMany(deps, req, res, (id) => changeOne(deps, writer, id, given));
+    await handleMany(deps, req, res, {
+      writer,
+      permits: permitsSame(req, writer),
+      check: (id) => checkChange(deps, writer, id, given),
+      write: (id) => changeOne(deps, writer, id, given),
+    });
   };
 
 export const removeMany =
   (deps: BulkDeps): RequestHandler =>
   async (req, res) => {
     const writer = writerOf(res);
-    await handleMany(deps, req, res, (id) => removeOne(deps, writer, id, () => null));
+    await handleMany(deps, req, res, {
+      writer,
+      permits: permitsSame(req, writer),
+      check: (id) => checkRemoval(deps, writer, id),
+      write: (id) => removeOne(deps, writer, id, () => null),
+    });
   };
+
+/** Whether the credentials permit the method of the request for each entity by itself. */
+function permitsSame({ method, params }: Request, { caller }: Writer): BulkWork['permits'] {
+  // As its users name it: a store of an administrator's own has another name inside.
+  const store = String(params.store).toLowerCase();
+  return ({ _id, id = null }) =>
+    store === 'objects'
+      ? mayCallObject(caller, { objectId: _id, ownId: id }, method, [])
+      : mayCall(caller, method, [store, _id]);
+}
 
 const writerOf = (res: Response): Writer => ({ store: res.locals.store as Store, caller: callerOf(res) });
 
@@ -77,7 +107,7 @@ function parseSelection({ query }: Request): Page {
 }
 
 /** An entity that is meant; objects also have an own id, by which credentials may name them. */
-interface Named {
+export interface Named {
   readonly _id: string;
   readonly id?: string;
 }
@@ -94,25 +124,26 @@ async function findNamed(database: Database, { store, caller }: Writer, page: Pa
   return found;
 }
 
-async function handleMany(deps: BulkDeps, req: Request, res: Response, write: (id: string) => Promise<unknown>) {
+/** Does the work for each entity that the query selects, or only checks it. */
+export async function handleMany(
+  deps: BulkDeps,
+  req: Request,
+  res: Response,
+  { writer, permits, check, write }: BulkWork,
+): Promise<void> {
   const page = parseSelection(req);
   const isDryRun = parseDryRun(req.query);
-  const { caller } = writerOf(res);
+  const { caller } = writer;
   const database = listDatabaseFor(deps, req, res);
   const leaving = database.listing?.caller.disconnectSignal() ?? null;
   const work = async (): Promise<void> => {
     const startMs = clock.steadyMs();
-    const found = await findNamed(database, writerOf(res), { ...page, limit: page.limit + 1 });
-    const ownIds = new Map(found.slice(0, page.limit).map(({ _id, id = null }) => [_id, id]));
-    const ids = [...ownIds.keys()];
+    const found = await findNamed(database, writer, { ...page, limit: page.limit + 1 });
+    const named = new Map(found.slice(0, page.limit).map((one) => [one._id, one]));
+    const ids = [...named.keys()];
     const summary = { count: ids.length, more: found.length > ids.length, last: ids.at(-1) ?? null };
-    // As its users name it: a store of an administrator's own has another name inside.
-    const name = String(req.params.store).toLowerCase();
-    const permitted = (id: string): boolean =>
-      name === 'objects'
-        ? mayCallObject(caller, { objectId: id, ownId: ownIds.get(id) ?? null }, req.method, [])
-        : mayCall(caller, req.method, [name, id]);
-    const failed = isDryRun ? [] : await writeAll(ids, permitted, write, leaving);
+    const isPermitted = (_id: string): boolean => permits(named.get(_id) ?? { _id });
+    const failed = await writeAll(ids, isPermitted, isDryRun ? check : write, leaving);
     consumeForMs(res, clock.steadyMs() - startMs);
     sendJson(
       res,

@@ -1,13 +1,13 @@
 /** Changes and removes one entity of any store, with the hooks of its store; for single requests and for bulk ones. */
 
 import { type Caller, scopeOf } from '../core/access.js';
-import type { Entity } from '../core/entity.js';
+import { type Entity, merge, ownFields } from '../core/entity.js';
 import type { JsonObject } from '../core/json.js';
 import { STORES, type Store } from '../core/stores.js';
 import type { FairQueue } from '../platform/fair-queue.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import type { StoreHooks } from './hooks.js';
-import { changeEntity, removeEntity, unchangedSince } from './write.js';
+import { changeEntity, getChangeable, removeEntity, unchangedSince } from './write.js';
 
 export interface WriteDeps {
   readonly database: Database;
@@ -32,7 +32,7 @@ export const queueCheck = <T>(deps: WriteDeps, { store, caller }: Writer, work: 
 export async function changeOne(deps: WriteDeps, writer: Writer, key: string, given: JsonObject): Promise<string> {
   const { store, caller } = writer;
   const hooks = deps.hooks.get(store.name);
-  const patch = hooks?.preparePatch ? await hooks.preparePatch(caller, key, given) : given;
+  const patch = await preparePatch(deps, writer, key, given);
   const sinceMs = hooks?.unchangedSince?.(caller, key, patch);
   const onlyIf = sinceMs === undefined ? undefined : unchangedSince(sinceMs);
   const change = { patch, nowMs: deps.now(), onlyIf };
@@ -41,6 +41,26 @@ export async function changeOne(deps: WriteDeps, writer: Writer, key: string, gi
   await hooks?.afterChange?.({ _id }, patch);
   deps.invalidate(store.name, _id);
   return _id;
+}
+
+async function preparePatch(deps: WriteDeps, { store, caller }: Writer, key: string, given: JsonObject) {
+  const hooks = deps.hooks.get(store.name);
+  return hooks?.preparePatch ? hooks.preparePatch(caller, key, given) : given;
+}
+
+/** Throws what `changeOne` would throw because of rights, references and the schema; changes nothing. */
+export async function checkChange(deps: WriteDeps, writer: Writer, key: string, given: JsonObject): Promise<void> {
+  const { store, caller } = writer;
+  const patch = await preparePatch(deps, writer, key, given);
+  const present = await getChangeable(deps.database, store, scopeOf(caller), key);
+  const after = ownFields(store, merge(present, patch, store.replaced));
+  await queueCheck(deps, writer, async () => store.checkWhole?.(after, caller.userId));
+}
+
+/** Throws what `removeOne` would throw; removes nothing. */
+export async function checkRemoval(deps: WriteDeps, { store, caller }: Writer, key: string): Promise<void> {
+  await getChangeable(deps.database, store, scopeOf(caller), key);
+  await deps.hooks.get(store.name)?.beforeRemove?.(caller, key);
 }
 
 /** Removes the entity; gives it, and what `readLast` finds before all that belongs to the entity is removed as well. */

@@ -1,12 +1,13 @@
 /** The interface of hooks, and the checks that they share: references to existing entities, permissions that a caller may grant. */
 
+import type { ClientSession, ObjectId } from 'mongodb';
 import { type Caller, mayGrant, scopeOf } from '../core/access.js';
 import { type Entity, isId, type NewEntity } from '../core/entity.js';
 import { badRequest, forbidden, toApiError } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import type { Store } from '../core/stores.js';
 import type { Database } from '../platform/mongo/driver/client.js';
-import type { GroupPlace } from './place.js';
+import type { GroupPlace, StoredPlace } from './place.js';
 import { getReadable } from './read.js';
 import { newId } from './write.js';
 
@@ -16,6 +17,13 @@ export interface HookDeps {
   readonly now: () => number;
   /** Lets work continue after the answer; its failure is logged. */
   readonly inBackground: (work: Promise<unknown>) => void;
+}
+
+/** An entity that moves, or was moved, from a group to a place. */
+export interface MovedEntity {
+  readonly _id: string;
+  readonly from: ObjectId;
+  readonly to: StoredPlace;
 }
 
 /** What a store does instead of, before or after the generic verbs. All hooks are optional. */
@@ -33,6 +41,12 @@ export interface StoreHooks {
   readonly shareMarks?: () => JsonObject;
   /** After a change of the entity's sharing. Called again if a previous call may have been interrupted. */
   readonly afterShare?: (entity: Pick<Entity, '_id'>) => Promise<void>;
+  /** Before a move to another group, with the entity's `_id`. Throws if the caller may not move it. */
+  readonly beforeMove?: (caller: Caller, _id: string) => Promise<void>;
+  /** Moves what belongs to the entity in the transaction of its move, which sees the errors of the driver as they are. */
+  readonly moveAlong?: (moved: MovedEntity, session: ClientSession) => Promise<void>;
+  /** The same after the move, for what was created meanwhile by those who had read the former group. */
+  readonly afterMove?: (moved: MovedEntity) => Promise<void>;
   readonly beforeRemove?: (caller: Caller, key: string) => Promise<void>;
   readonly afterRemove?: (entity: Entity) => Promise<void>;
 }

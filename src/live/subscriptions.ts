@@ -189,7 +189,16 @@ async function apply(state: State, change: Change): Promise<void> {
   }
   if (store === 'users' || store === 'roles') {
     const affected = listenersOf(({ userId, roleId }) => (store === 'users' ? userId : roleId) === id);
-    await Promise.all(affected.map((listener) => recheck(state, listener)));
+    await Promise.all(
+      affected.map(async (listener) => {
+        const { groupId } = listener.caller;
+        await recheck(state, listener);
+        if (listener.gone || !listener.authenticated || listener.caller.groupId === groupId) return;
+        // Of what it has read, it sees less now, and more of which it has heard nothing.
+        state.fanOut.flush(listener.member);
+        listener.sink.gap({ reason: 'user moved', from: change.position });
+      }),
+    );
   }
 }
 

@@ -1,6 +1,7 @@
 /** Every declared route: the router and the OpenAPI document are made of them. */
 import { ACCOUNT_ROUTES } from '../accounts/account-routes.js';
 import { AUTH_ROUTES } from '../accounts/auth-routes.js';
+import { MOVE_ROUTES } from '../accounts/move-routes.js';
 import { PERMISSION_ROUTES } from '../accounts/permission-routes.js';
 import { ALARM_ROUTES } from '../alarms/routes.js';
 import { COMMAND_ROUTES } from '../commands/routes.js';
@@ -37,6 +38,7 @@ export const FEATURE_ROUTES = [
   ...WEBHOOK_ROUTES,
   ...ALARM_ROUTES,
   ...PERMISSION_ROUTES,
+  ...MOVE_ROUTES,
   ...SETTINGS_ROUTES,
   ...GEOCODER_ROUTES,
   ...LINK_ROUTES,

@@ -84,10 +84,11 @@ export const EVENTS: readonly Message[] = [
 
 const GAP: Message = {
   name: 'gap',
-  summary: 'The events after the position of the client are no longer available: read the missed data over HTTP',
+  summary:
+    'The events after the position of the client are no longer available, or its user was moved to another group: read over HTTP what is needed',
   payload: {
     type: 'object',
-    properties: { reason: { enum: ['unknown position', 'history gone'] }, from: POSITION },
+    properties: { reason: { enum: ['unknown position', 'history gone', 'user moved'] }, from: POSITION },
     required: ['reason', 'from'],
   },
 };

@@ -131,6 +131,8 @@ const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] 
       path: TEXT,
       entity: { type: ['string', 'null'], description: 'The affected entity' },
       fields: { type: ['array', 'null'], items: TEXT, description: 'The names of the changed fields' },
+      before: { ...OPEN, description: 'The values of changed fields before the change' },
+      after: { ...OPEN, description: 'The values of changed fields after it' },
       requestId: TEXT,
       count: { type: 'integer', description: 'The number of identical events within half a second' },
     },

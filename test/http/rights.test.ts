@@ -34,6 +34,8 @@ interface Route {
   readonly body?: object;
   readonly may: readonly CallerKind[];
   readonly known?: boolean;
+  /** Only for what belongs to the caller's group or below it: not for owners, nor for whom it is shared with. */
+  readonly isOfGroup?: boolean;
 }
 const ADMINS: readonly CallerKind[] = ['rootAdmin', 'groupAdmin', 'foreignAdmin'];
 const READERS: readonly CallerKind[] = ['operator', 'viewer'];
@@ -68,6 +70,8 @@ const OBJECT_ROUTES: readonly Route[] = [
   },
   { method: 'POST', path: 'objects/:id/access', body: { user: ':self' }, may: [] },
   { method: 'DELETE', path: 'objects/:id/access/:stranger', may: ['scoped'] },
+  { method: 'POST', path: 'objects/:id/move', body: { group: ':own' }, may: [], isOfGroup: true },
+  { method: 'GET', path: 'objects/:id/move', may: [...READERS, 'scoped'], known: false },
   { method: 'GET', path: 'objects/:id/links', may: [...READERS, 'scoped'] },
   { method: 'POST', path: 'objects/:id/links', body: { name: 'x' }, may: ['operator'] },
   { method: 'PATCH', path: 'objects/:id/links', body: {}, may: ['operator'], known: false },
@@ -123,6 +127,8 @@ const USER_ROUTES: readonly Route[] = [
   { method: 'GET', path: 'users/:id/permissions', may: READERS },
   { method: 'GET', path: 'users/:id/permissions?method=GET&path=/objects', may: READERS },
   { method: 'POST', path: 'users/:id/permissions', body: {}, may: [], known: false },
+  { method: 'POST', path: 'users/:id/move', body: { group: ':own' }, may: [], isOfGroup: true },
+  { method: 'PATCH', path: 'users/:id/move', body: {}, may: [], known: false },
 ];
 
 /** The same for a journal, which the service alone writes. */
@@ -217,6 +223,7 @@ function expectedOf(route: Route, store: string, caller: CallerKind, at: Place):
   if (caller === 'anonymous') return 401;
   if (!ADMINS.includes(caller) && !route.may.includes(caller)) return 403;
   if (route.known === false) return 405;
+  if (route.isOfGroup && ['owned', 'shared'].includes(at) && caller !== 'rootAdmin') return 403;
   if (sees(caller, at)) return 200;
   if (!isReadable(store, caller, at)) return 404;
   return route.method === 'GET' ? 200 : 403;
@@ -281,7 +288,8 @@ async function judge(store: string, route: Route, caller: CallerKind): Promise<v
         .replace(/:packet|:sent|:delivery/, besideOf(ids[at]).toHexString())
         .replace(':stranger', OTHER_USER);
       const isShared = route.body !== undefined && route.path.endsWith('/access');
-      return fixture.calls[caller](route.method, path, isShared ? { user: fixture.ids[caller] } : route.body);
+      const body = isShared ? { user: fixture.ids[caller] } : withOwnGroup(route.body, caller);
+      return fixture.calls[caller](route.method, path, body);
     }),
   );
   const seen = PLACES.map((at, index) => [at, answers[index]?.status]);
@@ -294,10 +302,19 @@ async function judge(store: string, route: Route, caller: CallerKind): Promise<v
       const mayRead =
         answer.status === 403 && route.known !== false && isReadable(store, caller, PLACES[index] as Place);
       const isReadOnly = mayRead && ADMINS.includes(caller);
-      expect(answer.body).toEqual(refusal(answer.status, isReadOnly ? 'you may read it' : undefined));
+      const why = route.isOfGroup ? 'a group that is not yours' : 'you may read it';
+      expect(answer.body).toEqual(refusal(answer.status, isReadOnly ? why : undefined));
     }
   }
   if (answers.every(({ status }) => status !== 200)) expect(await stored()).toEqual(before);
+}
+
+/** `:own` is the group of the caller. */
+function withOwnGroup(body: object | undefined, caller: CallerKind): object | undefined {
+  if (body === undefined || !('group' in body)) return body;
+  const { root, own, foreign } = fixture.branches;
+  const branch = caller === 'rootAdmin' ? root : caller === 'foreignAdmin' ? foreign : own;
+  return { ...body, group: branch.at(-1) };
 }
 
 function uniqueOf(store: string): object {
@@ -423,6 +440,8 @@ test('covers every route of the service', () => {
     ),
     'DELETE auth',
     'POST rules/:id/test',
+    // test/http/moves.test.ts, test/http/move-rights.test.ts
+    'POST groups/:id/objects',
     'POST alarms/acknowledge',
     'DELETE account/tokens/:id',
     'DELETE account/sessions/:id',

@@ -22,6 +22,8 @@ export interface EntityField {
   readonly isRequired?: boolean;
   /** Set when the entity is created, and not changed any more. */
   readonly isFixed?: boolean;
+  /** The group of an entity: no change of the entity changes it, but a move does. */
+  readonly isMoved?: boolean;
   /** The kinds of sources that have it; all without this. */
   readonly kinds?: ReadonlySet<string>;
   /** The field that is sent together with it, also unchanged: a key belongs to the address that it is given with. */

@@ -50,7 +50,7 @@ const USERS: EntityKind = {
     { name: 'email', text: 'profile.email', kind: 'email', cleared: null },
     { name: 'password', text: 'login.password', kind: 'password', hint: 'access.passwordHint' },
     { name: 'role', text: 'entity.role', kind: 'reference', store: 'roles' },
-    { name: 'group', text: 'entity.group', kind: 'reference', store: 'groups', isFixed: true },
+    { name: 'group', text: 'entity.group', kind: 'reference', store: 'groups', isMoved: true },
     { name: 'active', text: 'entity.active', kind: 'check' },
   ],
 };
