@@ -8,7 +8,7 @@ import { type Bridge, type BridgeAddress, startBridge } from './bridge/bridge.js
 import { createDeliverer, type Deliverer } from './command-delivery.js';
 import { createDeviceFinder } from './devices.js';
 import { createInvalidMessageReporter, type ReportInvalidMessage } from './invalid-messages.js';
-import { type Broker, startBroker } from './mqtt/broker.js';
+import { type Broker, type BrokerDeps, startBroker } from './mqtt/broker.js';
 import { mayAffectConnections, recheck } from './mqtt/connect-auth.js';
 import type { Connection } from './mqtt/connection.js';
 import type { DeviceDeps, DeviceFinding } from './mqtt/device.js';
@@ -25,6 +25,8 @@ export interface GatewayDeps extends DeviceDeps, ReceiveDeps {
   readonly address: MqttAddress | null;
   /** An external broker; null if none is configured. */
   readonly broker: BridgeAddress | null;
+  /** For the simulation: what accepts devices instead. */
+  readonly startBroker?: (deps: BrokerDeps) => Promise<Broker>;
   readonly audit: Audit;
   readonly refusedPackets: RefusedPackets;
   readonly arrivals: Arrivals;
@@ -103,7 +105,7 @@ interface InnerDeps extends GatewayDeps, DeviceFinding {
 
 function startListening(deps: InnerDeps, address: MqttAddress): Promise<Broker> {
   const { deliverer, presence } = deps;
-  return startBroker({
+  return (deps.startBroker ?? startBroker)({
     ...deps,
     address,
     onSubscribe: deliverer.deliver,

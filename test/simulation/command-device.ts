@@ -54,8 +54,8 @@ export class CommandDevice {
   readonly arrivals: Arrival[] = [];
   /** What it answered, by the command. */
   readonly reported = new Map<string, Reported>();
-  /** Commands that it confirmed or refused over MQTT. */
-  readonly confirmed = new Set<string>();
+  /** Commands that it confirmed or refused over MQTT, and how many entries a majority had when it did so first. */
+  readonly confirmed = new Map<string, number>();
   mode: DeviceMode = 'answers';
   readonly #options: CommandDeviceOptions;
   #connections = 0;
@@ -73,7 +73,7 @@ export class CommandDevice {
   }
 
   connect(): void {
-    if (this.#current !== null) return;
+    if (this.#current !== null || this.hasDeparted) return;
     const { time, findNode } = this.#options;
     const node = findNode();
     const parts = node?.instance?.commands ?? null;
@@ -94,13 +94,27 @@ export class CommandDevice {
     time.after(1, null, () => this.connect());
   }
 
-  /** It works again, and answers what it has kept. */
+  /** It works again, and answers what it has kept. One that has worked all the time keeps its connection. */
   heal(): void {
+    const hasWorked = this.mode === 'answers' && this.#kept.size === 0;
     this.mode = 'answers';
     for (const answer of this.#kept.values()) answer();
     this.#kept.clear();
-    this.drop(1);
+    if (!hasWorked) this.drop(1);
   }
+
+  /** It confirms nothing more, and goes when it has got this many messages, for ever. */
+  departAfter(messages: number): void {
+    this.mode = 'mute';
+    this.#departsAfter = messages;
+  }
+
+  get hasDeparted(): boolean {
+    return this.#departsAfter === 0;
+  }
+
+  /** How many messages it still waits for before it goes; null while it stays. */
+  #departsAfter: number | null = null;
 
   /** How soon the instance learns of the end of the connection that ends now. */
   #learnsMs: number | null = null;
@@ -127,9 +141,10 @@ export class CommandDevice {
           this.#note(message, id);
           onSent(true);
           const confirm = (code: number): void => {
-            this.confirmed.add(commandIdOf(message));
+            const commandId = commandIdOf(message);
+            if (!this.confirmed.has(commandId)) this.confirmed.set(commandId, this.#options.committed());
             time.after(between(time.random, 0.2, 3), node.incarnation, () => {
-              if (link?.confirm(message.messageId, code)) this.#heard.add(`${commandIdOf(message)} ${id}`);
+              if (link?.confirm(message.messageId, code)) this.#heard.add(`${commandId} ${id}`);
             });
           };
           const arrive = (): void => {
@@ -160,6 +175,10 @@ export class CommandDevice {
     if (this.mode === 'refuses') {
       note('command device: refuses', command);
       confirm(0x83);
+      return;
+    }
+    if (this.#departsAfter !== null && --this.#departsAfter === 0) {
+      this.drop(1);
       return;
     }
     if (this.mode === 'mute') {

@@ -4,7 +4,7 @@
  */
 import type { Document } from 'mongodb';
 import type { CommandDevice } from './command-device.js';
-import { isNumber, toNumber } from './database/compare.js';
+import { toPlain } from './database/documents.js';
 import type { Entry } from './database/oplog.js';
 import type { SimulatedServer } from './database/server.js';
 import { fail, type Sight, seesAny, sightsOf } from './oracles.js';
@@ -25,7 +25,16 @@ export interface Sent {
   commandId: string;
 }
 
+/** What a user got who waited for the commands of an object. */
+export interface Looked extends Pick<Sent, 'userId' | 'tokenId' | 'objectId'> {
+  readonly commandIds: readonly string[];
+  /** Up to where the instance had taken changes in before it looked at the rights last, and how many entries a majority had at the end. */
+  readonly known: string;
+  readonly committed: number;
+}
+
 export interface Commanded {
+  readonly looked: readonly Looked[];
   readonly sent: readonly Sent[];
   readonly devices: readonly CommandDevice[];
   readonly objectIds: readonly string[];
@@ -47,13 +56,14 @@ const rankOf = (status: string): number => (FINAL.includes(status) ? 2 : Number(
 
 export function checkCommands(server: SimulatedServer, commanded: Commanded): void {
   const histories = historiesOf(server.oplog.slice(0, server.majority));
-  const confirmed = new Set(commanded.devices.flatMap((device) => [...device.confirmed]));
+  const confirmed = new Map(commanded.devices.flatMap((device) => [...device.confirmed]));
   for (const states of histories.values()) {
     checkStates(states, commanded.note);
     checkConfirmed(states, confirmed);
   }
   checkAttempts(histories, commanded);
   checkRights(server.oplog, histories, commanded);
+  checkLooks(server.oplog, commanded);
   for (const device of commanded.devices) checkDevice(device, histories, commanded.hasFailed);
 }
 
@@ -69,13 +79,6 @@ function historiesOf(oplog: readonly Entry[]): Map<string, State[]> {
   }
   return histories;
 }
-
-const toPlain = (value: unknown): Document =>
-  (isNumber(value)
-    ? toNumber(value)
-    : typeof value === 'object' && value !== null && !('_bsontype' in value) && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, toPlain(one)]))
-      : value) as Document;
 
 const endOf = ({ status, result, times }: Document): string => JSON.stringify([status, result, times]);
 
@@ -103,14 +106,14 @@ function checkStates(states: readonly State[], note: (name: string) => void): vo
 }
 
 /** What counts as delivered, or as refused, was confirmed or refused by the device. */
-function checkConfirmed(states: readonly State[], confirmed: ReadonlySet<string>): void {
-  for (const [nth, { document }] of states.entries()) {
+function checkConfirmed(states: readonly State[], confirmed: ReadonlyMap<string, number>): void {
+  for (const [nth, { index, document }] of states.entries()) {
     const before = states[nth - 1]?.document;
     if (before?.status !== 'sent') continue;
     const isRefused = document.result?.reasonCode !== undefined && document.status === 'failed';
     if (document.status !== 'delivered' && !isRefused) continue;
-    if (confirmed.has(String(document._id))) continue;
-    fail(`command ${document.command} is ${document.status}, which its device has not said`);
+    if (index >= (confirmed.get(String(document._id)) ?? Number.POSITIVE_INFINITY)) continue;
+    fail(`command ${document.command} is ${document.status}, which its device had not said by then`);
   }
 }
 
@@ -158,6 +161,20 @@ function checkRights(
       ({ collection, after, id }) => collection === 'tokens' && after === null && String(id) === tokenId,
     );
     if (removedAt !== -1 && removedAt < known) fail(`command ${command} was sent with a token that was removed`);
+  }
+}
+
+/** Whoever waited for commands may still see their object when some come. */
+function checkLooks(oplog: readonly Entry[], { looked, objectIds, places }: Commanded): void {
+  for (const { userId, tokenId, objectId, commandIds, known, committed } of looked) {
+    if (commandIds.length === 0) continue;
+    const from = places.get(known) ?? 0;
+    if (!seesAny(sightsOf(oplog, userId, objectIds).get(objectId) ?? [], from, committed))
+      fail(`a user got commands of object ${objectId} who could not see it any more`);
+    const removedAt = oplog.findIndex(
+      ({ collection, after, id }) => collection === 'tokens' && after === null && String(id) === tokenId,
+    );
+    if (removedAt !== -1 && removedAt < from) fail(`a user got commands with a token that was removed`);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Commands in a world: users who send and end them, the devices that carry them out, and the steps that disturb both. */
 import { askNode, CommandDevice, type DeviceMode } from './command-device.js';
-import { checkCommands, type Sent } from './command-oracles.js';
+import { checkCommands, type Looked, type Sent } from './command-oracles.js';
 import type { SimulatedDatabase } from './database/network.js';
 import type { Node } from './node.js';
 import { placesOf } from './oracles.js';
@@ -29,6 +29,9 @@ export class Commands {
   readonly #options: CommandsOptions;
   readonly #devices: CommandDevice[];
   readonly #sent: Sent[] = [];
+  readonly #looked: Looked[] = [];
+  /** Nothing is slow any more: what an instance looks at is what it knows. */
+  #isCalm = false;
 
   constructor(options: CommandsOptions) {
     this.#options = options;
@@ -47,11 +50,12 @@ export class Commands {
   perform(step: CommandStep): void {
     const device = this.#devices[step.device % this.#devices.length] as CommandDevice;
     const sender = this.#options.senders[step.user % this.#options.senders.length] as Sender;
-    if (step.kind === 'order') this.#send(sender, device, step.ttlMs);
+    if (step.kind === 'order') for (let nth = 0; nth < (step.count ?? 1); nth++) this.#send(sender, device, step.ttlMs);
+    else if (step.kind === 'look') this.#look(sender, device);
     else if (step.kind === 'end') this.#end(sender);
     else if (step.kind === 'bar') this.#options.removeToken(sender.tokenId);
     else if (step.kind === 'drop') device.drop(step.learnsMs);
-    else this.#change(device, step.mode);
+    else if (step.kind === 'behave') this.#change(device, step.mode);
   }
 
   #change(device: CommandDevice, mode: DeviceMode): void {
@@ -83,6 +87,31 @@ export class Commands {
     });
   }
 
+  /** A user waits for commands of an object. */
+  #look({ userId, tokenId, credential }: Sender, { objectId }: CommandDevice): void {
+    const { time, findNode, note, database } = this.#options;
+    const node = findNode();
+    const { instance = null } = node ?? {};
+    const parts = instance?.commands ?? null;
+    if (node === null || instance === null || parts === null) return;
+    const query = { status: 'queued', wait: '60' };
+    askNode(time, node, {
+      async run() {
+        const answer = await parts.call({ route: 'listCommandsOfObject', credential, objectId, query });
+        return { answer, known: instance.appliedBefore() };
+      },
+      done: (got) => {
+        if (got === null) return;
+        const { answer, known } = got;
+        note(`looker: ${answer.status}`);
+        if (answer.status !== 200 || !this.#isCalm) return;
+        const commandIds = (answer.body as { _id: string }[]).map(({ _id }) => _id);
+        if (commandIds.length > 0) note('looker: got commands');
+        this.#looked.push({ userId, tokenId, objectId, commandIds, known, committed: database.server.majority });
+      },
+    });
+  }
+
   /** A user says that the last command failed, so that no device carries it out. */
   #end({ credential }: Sender): void {
     const { time, findNode, note } = this.#options;
@@ -105,8 +134,20 @@ export class Commands {
 
   /** One more command for each device, which nothing disturbs; whoever sends it sees all of them. */
   probe(): void {
+    this.#isCalm = true;
     const { deviceCredential: credential } = this.#options;
     for (const device of this.#devices) this.#send({ userId: '', tokenId: '', credential }, device, 86_400_000);
+  }
+
+  /** Each device over MQTT goes with a command that it has not confirmed. */
+  depart(): void {
+    const { deviceCredential: credential, database } = this.#options;
+    const objects = new Set(database.server.committed('objects').map(({ _id }) => String(_id)));
+    for (const device of this.#devices) {
+      if (device.isHttp || !objects.has(device.objectId)) continue;
+      device.departAfter(1);
+      this.#send({ userId: '', tokenId: '', credential }, device, 86_400_000);
+    }
   }
 
   /** What has not come to its end. Who is there no more answers nothing. */
@@ -118,11 +159,14 @@ export class Commands {
       .committed('commands')
       .filter(({ status }) => !['done', 'failed', 'expired'].includes(status))
       .filter(({ object }) => objects.has(String(object)) || devices.get(String(object))?.isHttp === false);
+    const departed = new Set(this.#devices.filter((one) => one.hasDeparted).map(({ objectId }) => objectId));
     const unreported = this.#devices.flatMap(({ objectId, isHttp, reported }) =>
       isHttp && !objects.has(objectId) ? [] : [...reported.values()].filter(({ answer }) => answer === null),
     );
+    // What a device had not confirmed waits for its next connection.
+    const wrong = open.filter(({ object, status }) => !departed.has(String(object)) || status !== 'queued');
     return [
-      ...open.map(({ command, status }) => `command ${command} is ${status}`),
+      ...wrong.map(({ command, status }) => `command ${command} is ${status}`),
       ...unreported.map(() => 'a result is not stored'),
     ];
   }
@@ -132,6 +176,7 @@ export class Commands {
     const { objectIds, note } = this.#options;
     checkCommands(server, {
       sent: this.#sent,
+      looked: this.#looked,
       devices: this.#devices,
       objectIds,
       places: placesOf(server.oplog),

@@ -24,16 +24,31 @@ export interface DeviceOptions {
 }
 
 /** What it measures: mixed, and the same in each run. */
-function valuesOf(nth: number): { t?: number; u?: number } {
+export function valuesOf(nth: number): { t?: number; u?: number } {
   const mixed = Math.imul(nth + 1, 2_654_435_761) >>> 8;
   return { ...(mixed % 5 > 0 && { t: mixed % 11 }), ...(mixed % 3 > 0 && { u: mixed % 7 }) };
 }
 
-export class Device {
+/** A device, however it sends. */
+export interface SendingDevice {
+  readonly objectId: string;
+  /** The `_id`s of all its packets, in order. */
+  readonly sent: readonly string[];
+  readonly acknowledged: ReadonlySet<string>;
+  /** When packets were stored, as answers say, by their `_id`s. */
+  readonly stamps?: ReadonlyMap<string, number>;
+  /** Whether nothing waits that it can send now. */
+  readonly isIdle: boolean;
+  /** Adds packets, which are sent as one request, or message. */
+  send(count: number, timeMs: number | null): void;
+}
+
+export class Device implements SendingDevice {
   readonly objectId: string;
   /** The `_id`s of all its packets, in order. */
   readonly sent: string[] = [];
   readonly acknowledged = new Set<string>();
+  readonly stamps = new Map<string, number>();
   readonly #options: DeviceOptions;
   #waiting: { readonly _id: string }[][] = [];
   #isSending = false;
@@ -104,6 +119,7 @@ export class Device {
     const { messages, refused } = parseBatch(packets, declarationsOf(null), clock.now());
     if (refused.length > 0) throw new Error(refused[0]?.reason);
     const result = await instance.ingest({ objectId, ownId, groupId }, messages);
+    for (const { _id, _ts } of result.packets) this.stamps.set(_id, Number(_ts));
     if (result.repeated.size > 0) note('device: packets that were stored before');
   }
 

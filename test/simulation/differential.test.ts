@@ -201,6 +201,20 @@ const operation: fc.Arbitrary<Named> = fc.oneof(
       return found.map((one) => BSON.EJSON.stringify(one)).sort();
     }),
   ),
+  filter.map((where) =>
+    named('last of each', where, async (collection) => {
+      const names = { $map: { input: { $objectToArray: '$_found' }, in: '$$this.k' } };
+      const _more = { $ne: [{ $setDifference: [names, ['_id', 'b']] }, []] };
+      const pipeline = [
+        { $match: where },
+        { $sort: { b: 1, _id: 1 } },
+        { $group: { _id: '$b', _found: { $last: '$$ROOT' } } },
+        { $project: { '_found._id': 1, '_found.c': 1, _b: '$_found.b', _more } },
+      ];
+      const found = await collection.aggregate(pipeline).toArray();
+      return found.map((one) => BSON.EJSON.stringify(one)).sort();
+    }),
+  ),
   filter.map((where) => named('countDocuments', where, (collection) => collection.countDocuments(where))),
   fc
     .tuple(path, filter)

@@ -32,5 +32,7 @@ export async function guard<T>(run: () => Promise<T>): Promise<T> {
     return result;
   } finally {
     hook.disable();
+    // Otherwise every promise of later runs would go through it.
+    guarded.disable();
   }
 }

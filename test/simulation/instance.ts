@@ -1,7 +1,7 @@
 /**
  * One instance of the service: the real ingest, change stream, caches, live feed, and where a run has them the workers (processing,
- * webhooks, alarms) or commands over a simulated database. It connects them as `context.ts` and `watching.ts` do; HTTP, MQTT and Socket.IO are left
- * out.
+ * webhooks, alarms), commands or presence over a simulated database. It connects them as `context.ts` and `watching.ts` do; HTTP, MQTT and
+ * Socket.IO are left out.
  */
 import type { Logger } from 'pino';
 import { createUseNotes } from '../../src/accounts/accounts.js';
@@ -26,7 +26,9 @@ import { createWorkers, type WorkerParts, type Workers } from '../../src/workers
 import { type CommandParts, createCommandParts } from './command-parts.js';
 import { simulatedClient } from './database/client.js';
 import type { SimulatedDatabase } from './database/network.js';
+import { createPresenceParts, type PresenceParts } from './presence-parts.js';
 import type { Receivers } from './receivers.js';
+import type { Extra } from './steps.js';
 
 export interface Instance {
   readonly feed: Feed;
@@ -35,8 +37,18 @@ export interface Instance {
   readonly workers: Workers | null;
   /** Null in runs without. */
   readonly commands: CommandParts | null;
-  /** Up to where it has taken changes in. */
+  /** Null in runs without. */
+  readonly presence: PresenceParts | null;
+  /** Up to where it has taken changes in, and had some time ago. */
   readonly applied: () => string;
+  readonly appliedBefore: () => string;
+}
+
+export interface InstanceOptions {
+  readonly log: Logger;
+  /** Null in runs without workers. */
+  readonly outside: Outside | null;
+  readonly extra: Extra | null;
 }
 
 /** What the workers of an instance need of the world around them. */
@@ -92,14 +104,10 @@ function createOwnWorkers(
   });
 }
 
-/**
- * Starts an instance in the name of whoever runs; resolves when its change stream delivers. `outside`: null without workers.
- */
+/** Starts an instance in the name of whoever runs; resolves when its change stream delivers. */
 export async function startInstance(
   simulated: SimulatedDatabase,
-  log: Logger,
-  outside: Outside | null,
-  hasCommands: boolean,
+  { log, outside, extra }: InstanceOptions,
 ): Promise<Instance> {
   const client = simulatedClient(simulated);
   const database = databaseOf(client, { now: clock.now, aheadMs: LIMITS.packetAheadMs });
@@ -126,8 +134,12 @@ export async function startInstance(
   const deliveredToMs = (): number => watcher?.deliveredToMs() ?? 0;
   const workers =
     outside === null ? null : createOwnWorkers({ database, caches, deliveredToMs, log }, outside, applied.before);
-  const commands = hasCommands ? createCommandParts({ database, caches, identify, log }) : null;
-  const others = [commands, workers].flatMap((one) => (one === null ? [] : [one.apply]));
+  const commands = extra === 'commands' ? createCommandParts({ database, caches, identify, log }) : null;
+  const ingest = createIngest(database, createStampClock(clock.now, clock.steadyMs));
+  const isLive = (): boolean => watcher?.isLive() ?? false;
+  const presence =
+    extra === 'presence' ? createPresenceParts({ database, caches, identify, ingest, isLive, log }) : null;
+  const others = [commands, presence?.gateway ?? null, workers].flatMap((one) => (one === null ? [] : [one.apply]));
   const consume = createChangeConsumers([caches.apply, publish, ...others]);
   const watching = {
     client: simulatedClient(simulated),
@@ -146,6 +158,7 @@ export async function startInstance(
     onGap() {
       caches.invalidateAll();
       commands?.reset();
+      presence?.gateway.reset();
       workers?.reset();
     },
   };
@@ -155,6 +168,8 @@ export async function startInstance(
   watcher = await retryUntilAvailable(start, waiting);
   if (workers !== null) await retryUntilAvailable(workers.start, waiting);
   commands?.start();
-  const ingest = createIngest(database, createStampClock(clock.now, clock.steadyMs));
-  return { feed, workers, commands, ingest, applied: applied.last };
+  if (presence !== null) await retryUntilAvailable(presence.gateway.start, waiting);
+  const { last, before } = applied;
+  const stores = presence?.ingest ?? ingest;
+  return { feed, workers, commands, presence, ingest: stores, applied: last, appliedBefore: before };
 }

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import fc from 'fast-check';
 import { addTo, type Census, missingIn, WANTED } from './census.js';
 import { stepSeed } from './random.js';
-import { type Plan, plan, stepsOf } from './steps.js';
+import { extraOf, type Plan, plan, stepsOf } from './steps.js';
 import { runPlan } from './world.js';
 
 interface Options {
@@ -71,7 +71,8 @@ async function main(): Promise<number> {
         };
         const outcome = await runPlan(drawn, { isGuarded: trace || run % GUARD_EVERY === 0, onTrace });
         addTo(census, outcome.census);
-        line = `${drawn.instances} instances, ${stepsOf(drawn).length} steps, ${outcome.events} events`;
+        const has = extraOf(drawn) === null ? '' : `${extraOf(drawn)}, `;
+        line = `${drawn.instances} instances, ${has}${stepsOf(drawn).length} steps, ${outcome.events} events`;
       } catch (error) {
         if (!hasFailed) print(`run ${run} failed: ${String(error)}; shrinking its steps`);
         hasFailed = true;

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { SimulatedDatabase } from './database/network.js';
 import { type Instance, type Outside, startInstance } from './instance.js';
+import type { Extra } from './steps.js';
 import { Incarnation, type VirtualTime } from './virtual-time.js';
 
 export interface NodeOptions {
@@ -9,7 +10,7 @@ export interface NodeOptions {
   readonly database: SimulatedDatabase;
   /** Null in runs without workers. */
   readonly outside: Outside | null;
-  readonly hasCommands: boolean;
+  readonly extra: Extra | null;
   readonly log: (incarnation: Incarnation, level: string, details: object, message: string) => void;
 }
 
@@ -36,9 +37,9 @@ export class Node {
     const incarnation = new Incarnation(`${this.name}.${++this.#lives}`);
     incarnation.skewMs = this.#skewMs;
     this.incarnation = incarnation;
-    const { time, database, outside, hasCommands } = this.#options;
+    const { time, database, outside, extra } = this.#options;
     await time.runAs(incarnation, () => {
-      startInstance(database, this.#logOf(incarnation), outside, hasCommands).then((instance) => {
+      startInstance(database, { log: this.#logOf(incarnation), outside, extra }).then((instance) => {
         if (!incarnation.isFenced) this.instance = instance;
       }, time.onError);
     });

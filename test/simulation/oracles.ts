@@ -6,9 +6,11 @@ import type { Document } from 'mongodb';
 import { isAfter } from '../../src/core/position.js';
 import { packetIdIn } from '../../src/platform/mongo/bson/packet-key.js';
 import { toPosition } from '../../src/platform/mongo/changes/decoder.js';
+import { toNumber } from './database/compare.js';
+import { isReport } from './database/documents.js';
 import { type Entry, tokenOf } from './database/oplog.js';
 import type { SimulatedServer } from './database/server.js';
-import type { Device } from './device.js';
+import type { SendingDevice } from './device.js';
 import type { SubscribedClient } from './subscriber.js';
 
 /** A sentence that was not kept. */
@@ -19,13 +21,18 @@ export const fail = (message: string): never => {
 };
 
 /** Every acknowledged packet is stored, none is stored that was not sent, and those of one device in the order it sent them. */
-export function checkStored(server: SimulatedServer, devices: readonly Device[]): void {
+export function checkStored(server: SimulatedServer, devices: readonly SendingDevice[]): void {
   const firsts = new Map<string, number>();
   for (const [index, { collection, after, id }] of server.oplog.entries()) {
     if (collection === 'packets' && after !== null) firsts.set(packetIdIn(id as never), index);
   }
-  const stored = new Set(server.committed('packets').map(({ _id }) => packetIdIn(_id)));
-  for (const { sent, acknowledged } of devices) {
+  const stored = new Map(server.committed('packets').map((packet) => [packetIdIn(packet._id), packet]));
+  for (const { sent, acknowledged, stamps } of devices) {
+    for (const [id, stamp] of stamps ?? []) {
+      const found = stored.get(id);
+      if (found !== undefined && toNumber(found._ts) !== stamp)
+        fail(`the answer says that packet ${id} was stored at ${stamp}, and it was at ${found._ts}`);
+    }
     for (const id of acknowledged) if (!stored.has(id)) fail(`packet ${id} was acknowledged and is not stored`);
     const places = sent.flatMap((id) => (stored.has(id) ? [{ id, place: firsts.get(id) as number }] : []));
     for (const [nth, { id, place }] of places.entries()) {
@@ -35,7 +42,8 @@ export function checkStored(server: SimulatedServer, devices: readonly Device[])
     }
   }
   const all = new Set(devices.flatMap(({ sent }) => sent));
-  for (const id of stored) if (!all.has(id)) fail(`packet ${id} is stored and was never sent`);
+  for (const [id, packet] of stored)
+    if (!all.has(id) && !isReport(packet)) fail(`packet ${id} is stored and was never sent`);
 }
 
 /** Whether the document that is stored lets the user see the object. */

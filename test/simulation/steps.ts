@@ -1,6 +1,7 @@
 /** The steps of a run: what happens to the world, drawn by fast-check. */
 import fc from 'fast-check';
 import { DEVICE_MODES, type DeviceMode } from './command-device.js';
+import { COMMAND_KINDS, type CommandKind } from './database/network.js';
 import { RECEIVER_FAULTS, type ReceiverFault } from './receivers.js';
 
 export type Step = {
@@ -26,16 +27,35 @@ export type Step = {
   | { readonly kind: 'shorten'; readonly kept: number }
   | { readonly kind: 'trouble'; readonly handler: number; readonly fault: ReceiverFault; readonly share: number }
   | { readonly kind: 'recover' | 'wait' }
+  | StrikeStep
   | CommandStep
+  | PresenceStep
 );
+
+/** A fault at a command that an instance sends to the database from now on. */
+export interface StrikeStep {
+  readonly kind: 'strike';
+  readonly instance: number;
+  readonly at: CommandKind;
+  readonly moment: 'before' | 'after';
+  readonly left: number;
+  readonly fault: 'freeze' | 'kill' | 'elect' | 'lose' | 'delay';
+  readonly downMs: number;
+}
 
 /** Of a run with commands. */
 export type CommandStep = { readonly device: number; readonly user: number } & (
-  | { readonly kind: 'order'; readonly ttlMs: number }
+  | { readonly kind: 'order'; readonly ttlMs: number; readonly count?: number }
   | { readonly kind: 'end' }
-  | { readonly kind: 'bar' }
+  | { readonly kind: 'bar' | 'look' }
   | { readonly kind: 'drop'; readonly learnsMs: number }
   | { readonly kind: 'behave'; readonly mode: DeviceMode }
+);
+
+/** Of a run with presence. */
+export type PresenceStep = { readonly device: number } & (
+  | { readonly kind: 'break'; readonly learnsMs: number; readonly awayMs: number }
+  | { readonly kind: 'silence'; readonly offlineAfterMs: number | null }
 );
 
 export type StepKind = Step['kind'];
@@ -53,6 +73,7 @@ export const GROUPS: Readonly<Record<string, readonly StepKind[]>> = {
   streams: ['drop cursors'],
   history: ['shorten'],
   network: ['disturb', 'calm'],
+  strikes: ['strike'],
 };
 
 /** As `GROUPS`, of what happens in a run with commands. */
@@ -61,8 +82,19 @@ export const COMMAND_GROUPS: Readonly<Record<string, readonly StepKind[]>> = {
   bars: ['bar'],
   drops: ['drop'],
   behavior: ['behave'],
+  looks: ['look'],
   freezes: ['freeze'],
   kills: ['kill'],
+  strikes: ['strike'],
+};
+
+/** As `GROUPS`, of what happens in a run with presence. */
+export const PRESENCE_GROUPS: Readonly<Record<string, readonly StepKind[]>> = {
+  breaks: ['break'],
+  silences: ['silence'],
+  freezes: ['freeze'],
+  kills: ['kill'],
+  strikes: ['strike'],
 };
 
 interface Added {
@@ -78,11 +110,21 @@ export interface Plan {
   /** In a run with workers: what else happens, each before the step of that number. Null in a run without. */
   readonly workers?: readonly Added[] | null;
   /** In a run with commands, which has no workers: what else happens. Null in a run without. */
-  readonly commands?: { readonly without: readonly string[]; readonly steps: readonly Added[] } | null;
+  readonly commands?: AddedGroups | null;
+  /** In a run with presence, which has neither: what else happens. Null in a run without. */
+  readonly presence?: AddedGroups | null;
 }
 
-export const hasCommands = ({ workers, commands }: Plan): boolean =>
-  (workers ?? null) === null && (commands ?? null) !== null;
+interface AddedGroups {
+  readonly without: readonly string[];
+  readonly steps: readonly Added[];
+}
+
+/** What a run has beside ingest, changes and the live feed. */
+export type Extra = 'workers' | 'commands' | 'presence';
+
+export const extraOf = (plan: Plan): Extra | null =>
+  plan.workers ? 'workers' : plan.commands ? 'commands' : plan.presence ? 'presence' : null;
 
 const index = fc.nat({ max: 11 });
 const downMs = fc.constantFrom(5, 50, 400, 3_000);
@@ -96,6 +138,19 @@ const shape = <K extends StepKind>(kind: K, fields: Record<string, fc.Arbitrary<
   }) as unknown as fc.Arbitrary<Step>;
 
 const fault = fc.constantFrom('requestLost', 'replyLost', 'late', 'twice');
+
+/** Most of them are short; some last longer than leases and answers. */
+const strike = (downMs: fc.Arbitrary<number>, at: fc.Arbitrary<CommandKind>): fc.Arbitrary<Step> =>
+  shape('strike', {
+    instance: index,
+    at,
+    moment: fc.constantFrom('before', 'after'),
+    left: fc.nat({ max: 2 }),
+    fault: fc.constantFrom('freeze', 'freeze', 'kill', 'elect', 'lose', 'delay'),
+    downMs,
+  });
+const soon = fc.constantFrom(50, 400, 3_000);
+const anyCommand = fc.constantFrom(...COMMAND_KINDS);
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -125,6 +180,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: shape('shorten', { kept: fc.constantFrom(0, 1, 5, 20) }) },
   { weight: 3, arbitrary: shape('disturb', { fault, share: fc.constantFrom(0.05, 0.3) }) },
   { weight: 2, arbitrary: shape('calm') },
+  { weight: 4, arbitrary: strike(soon, fc.constantFrom('write', 'read')) },
 );
 
 /** Long enough for the lease of a partition to end. */
@@ -136,50 +192,89 @@ const workerStep: fc.Arbitrary<Step> = fc.oneof(
       handler: index,
       fault: fc.constantFrom(...RECEIVER_FAULTS),
       share: fc.constantFrom(0.3, 1),
-      ms: fc.constantFrom(40, 1_500, 6_000),
+      ms: fc.constantFrom(40, 400, 1_500),
     }),
   },
   { weight: 1, arbitrary: shape('recover') },
-  { weight: 5, arbitrary: shape('wait', { ms: fc.constantFrom(1_500, 6_000) }) },
+  { weight: 3, arbitrary: shape('wait', { ms: fc.constantFrom(1_500, 6_000) }) },
   { weight: 3, arbitrary: shape('freeze', { instance: index, downMs: leaseMs }) },
   { weight: 1, arbitrary: shape('kill', { instance: index, downMs: leaseMs }) },
+  { weight: 5, arbitrary: strike(leaseMs, fc.constantFrom('begin', 'begin', 'commit', 'write', 'read')) },
+  { weight: 3, arbitrary: strike(soon, anyCommand) },
 );
-const workers = fc.array(fc.record({ before: fc.nat({ max: 60 }), step: workerStep }), { minLength: 4, maxLength: 14 });
+const workers = fc.array(fc.record({ before: fc.nat({ max: 60 }), step: workerStep }), { minLength: 4, maxLength: 18 });
 
 const ordered = { device: index, user: index };
 const commandStep: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 12, arbitrary: shape('order', { ...ordered, ttlMs: fc.constantFrom(1_000, 3_000, 15_000, 86_400_000) }) },
+  {
+    weight: 12,
+    arbitrary: shape('order', {
+      ...ordered,
+      ttlMs: fc.constantFrom(1_000, 3_000, 15_000, 86_400_000, 86_400_000),
+      count: fc.constantFrom(1, 1, 2, 3),
+    }),
+  },
   { weight: 2, arbitrary: shape('end', ordered) },
   { weight: 1, arbitrary: shape('bar', ordered) },
   { weight: 5, arbitrary: shape('drop', { ...ordered, learnsMs: fc.constantFrom(1, 50, 2_000, 25_000) }) },
   { weight: 4, arbitrary: shape('behave', { ...ordered, mode: fc.constantFrom(...DEVICE_MODES) }) },
   { weight: 2, arbitrary: shape('freeze', { instance: index, downMs: fc.constantFrom(50, 1_500, 4_000) }) },
   { weight: 2, arbitrary: shape('kill', { instance: index, downMs }) },
+  { weight: 3, arbitrary: shape('look', ordered) },
+  { weight: 4, arbitrary: strike(soon, fc.constantFrom('write', 'write', 'read')) },
 );
-const commands = fc.record({
-  without: fc.subarray(Object.keys(COMMAND_GROUPS)),
-  steps: fc.array(fc.record({ before: fc.nat({ max: 60 }), step: commandStep }), {
-    minLength: 6,
-    maxLength: 30,
-    size: 'max',
-  }),
-});
+
+const presenceStep: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: shape('break', {
+      device: index,
+      learnsMs: fc.constantFrom(1, 50, 2_000, 25_000),
+      awayMs: fc.constantFrom(1, 50, 1_500, 4_000, 12_000),
+      ms: fc.constantFrom(1, 40, 1_500, 4_000),
+    }),
+  },
+  { weight: 4, arbitrary: shape('wait', { ms: fc.constantFrom(1_500, 4_000, 8_000) }) },
+  {
+    weight: 2,
+    arbitrary: shape('silence', { device: index, offlineAfterMs: fc.constantFrom(null, 1_500, 4_000, 8_000) }),
+  },
+  { weight: 3, arbitrary: shape('freeze', { instance: index, downMs: fc.constantFrom(400, 3_000, 6_000, 9_000) }) },
+  { weight: 3, arbitrary: shape('kill', { instance: index, downMs: fc.constantFrom(5, 400, 3_000, 9_000) }) },
+  { weight: 4, arbitrary: strike(fc.constantFrom(50, 1_500, 6_000), fc.constantFrom('write', 'read')) },
+);
+
+const addedGroups = (groups: Readonly<Record<string, unknown>>, step: fc.Arbitrary<Step>, minLength: number) =>
+  fc.record({
+    without: fc.subarray(Object.keys(groups)),
+    steps: fc.array(fc.record({ before: fc.nat({ max: 60 }), step }), { minLength, maxLength: 30, size: 'max' }),
+  });
 
 export const plan: fc.Arbitrary<Plan> = fc.record({
   instances: fc.integer({ min: 1, max: 4 }),
   without: fc.subarray(Object.keys(GROUPS)),
   steps: fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }),
   // Workers are slow, and much is found without them.
-  workers: fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: workers }),
+  workers: fc.oneof({ weight: 8, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: workers }),
+  commands: fc.oneof(
+    { weight: 5, arbitrary: fc.constant(null) },
+    { weight: 1, arbitrary: addedGroups(COMMAND_GROUPS, commandStep, 6) },
+  ),
   // Drawn last: what was drawn before is what it was without.
-  commands: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: commands }),
+  presence: fc.oneof(
+    { weight: 8, arbitrary: fc.constant(null) },
+    { weight: 1, arbitrary: addedGroups(PRESENCE_GROUPS, presenceStep, 6) },
+  ),
 });
 
 /** What a run has beside its own steps. */
 function addedTo(plan: Plan): readonly Added[] {
-  if (plan.workers || !plan.commands) return plan.workers ?? [];
-  const left = new Set(plan.commands.without.flatMap((group) => COMMAND_GROUPS[group] ?? []));
-  return plan.commands.steps.filter(({ step }) => !left.has(step.kind));
+  const extra = extraOf(plan);
+  if (extra === null || extra === 'workers') return plan.workers ?? [];
+  const groups = extra === 'commands' ? COMMAND_GROUPS : PRESENCE_GROUPS;
+  const { without, steps } = plan[extra] as AddedGroups;
+  const left = new Set(without.flatMap((group) => groups[group] ?? []));
+  return steps.filter(({ step }) => !left.has(step.kind));
 }
 
 /** The steps of a plan without the groups that it leaves out. */
@@ -187,6 +282,8 @@ export function stepsOf(plan: Plan): Step[] {
   const { steps, without } = plan;
   const added = addedTo(plan);
   const left = new Set(without.flatMap((group) => GROUPS[group] ?? []));
+  // A device without an object is nowhere, and has no presence.
+  if (extraOf(plan) === 'presence') left.add('remove');
   const more = (nth: number): Step[] => added.filter(({ before }) => before === nth).map(({ step }) => step);
   return [...steps, null].flatMap((step, nth) => {
     const own = step === null || left.has(step.kind) ? [] : [step];

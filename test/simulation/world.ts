@@ -13,13 +13,24 @@ import type { Census } from './census.js';
 import { Commands } from './commands.js';
 import { replaceDriverTime, simulatedClient } from './database/client.js';
 import { SimulatedDatabase } from './database/network.js';
-import { Device } from './device.js';
+import { Device, type SendingDevice } from './device.js';
 import { guard } from './guard.js';
 import { credentialOf } from './instance.js';
+import { MqttDevice } from './mqtt-device.js';
 import { Node } from './node.js';
 import { checkReceived, checkStored, type Viewer, Violation } from './oracles.js';
+import { initialConfig, isMqtt, Presence } from './presence.js';
 import { Receivers } from './receivers.js';
-import { type CommandStep, hasCommands, type Plan, type Step, stepsOf } from './steps.js';
+import {
+  type CommandStep,
+  type Extra,
+  extraOf,
+  type Plan,
+  type PresenceStep,
+  type Step,
+  type StrikeStep,
+  stepsOf,
+} from './steps.js';
 import { SubscribedClient } from './subscriber.js';
 import { EPOCH_MS, type Incarnation, VirtualTime } from './virtual-time.js';
 import { checkWebhooks } from './webhook-oracles.js';
@@ -29,9 +40,15 @@ const DEVICES = 4;
 const HOUR_MS = 3_600_000;
 const SETTLE_MS = 5_000;
 const SETTLE_ROUNDS = 40;
+/** How long what is sent when nothing disturbs is on its way, before anybody looks whether it has come. */
+const PROBE_MS = 500;
+/** More of them would only make a run slower that has more than ingest and the live feed. */
+const INSTANCES_MAX = 3;
 
-const COMMAND_STEPS: ReadonlySet<string> = new Set(['order', 'end', 'bar', 'drop', 'behave']);
+const COMMAND_STEPS: ReadonlySet<string> = new Set(['order', 'end', 'bar', 'look', 'drop', 'behave']);
 const isCommandStep = (step: Step): step is Step & CommandStep => COMMAND_STEPS.has(step.kind);
+const PRESENCE_STEPS: ReadonlySet<string> = new Set(['break', 'silence']);
+const isPresenceStep = (step: Step): step is Step & PresenceStep => PRESENCE_STEPS.has(step.kind);
 
 const handlerOf = (nth: number): string => HANDLERS[nth % HANDLERS.length]?.name as string;
 
@@ -58,10 +75,17 @@ const HANDLERS = [
 ] as const;
 /** Clocks of instances that follow changes differ by less than the margin of a refill (`LIMITS.refillMarginMs`). */
 const WORKER_SKEW_MS = 25_000;
+/** What was heard a moment ago says nothing of presence where clocks differ by more. */
+const PRESENCE_SKEW_MS = 50;
+/** So long nothing may change once everybody is what he should be: instances look again every few seconds. */
+const PRESENCE_REST_MS = 6_000;
 /** How many seconds the retries and pauses of webhooks take at most, from the moment in which their receivers work again. */
 const WORKER_SETTLE_ROUNDS = 300;
 /** A few for each takeover and each gap. */
 const REFILLS_MAX = 200;
+
+const offlineAfterUpdate = (ms: number | null): Document =>
+  ms === null ? { $unset: { 'config.offlineAfter': 1 } } : { $set: { 'config.offlineAfter': ms } };
 
 export interface Outcome {
   readonly census: Census;
@@ -71,8 +95,7 @@ export interface Outcome {
 
 export interface WorldParts {
   readonly instances: number;
-  readonly hasWorkers: boolean;
-  readonly hasCommands: boolean;
+  readonly extra: Extra | null;
 }
 
 export class World {
@@ -81,7 +104,7 @@ export class World {
   readonly census: Census = new Map();
   readonly trace: string[] = [];
   readonly nodes: Node[];
-  readonly devices: Device[];
+  readonly devices: SendingDevice[];
   readonly viewers: Viewer[];
   readonly #operator: MongoClient;
   readonly #errors: unknown[] = [];
@@ -93,15 +116,20 @@ export class World {
   /** Null in a run without commands. */
   readonly commands: Commands | null;
 
-  constructor({ instances, hasWorkers, hasCommands }: WorldParts) {
+  /** Null in a run without presence. */
+  readonly presence: Presence | null;
+
+  constructor({ instances, extra }: WorldParts) {
     this.time.onError = (error) => void this.#errors.push(error);
     this.database = new SimulatedDatabase(this.time, DATABASE, (name) => this.note(name));
-    this.receivers = hasWorkers ? this.#createReceivers() : null;
-    this.nodes = Array.from({ length: instances }, (_, nth) => this.#createNode(`i${nth}`, hasCommands));
-    this.devices = Array.from({ length: DEVICES }, (_, nth) => this.#createDevice(nth));
+    this.receivers = extra === 'workers' ? this.#createReceivers() : null;
+    const length = extra === null ? instances : Math.min(instances, INSTANCES_MAX);
+    this.nodes = Array.from({ length }, (_, nth) => this.#createNode(`i${nth}`, extra));
+    this.devices = Array.from({ length: DEVICES }, (_, nth) => this.#createDevice(nth, extra));
     this.viewers = [0, 1, 2, 0].map((user, nth) => this.#createViewer(user, nth));
     this.#operator = simulatedClient(this.database);
-    this.commands = hasCommands ? this.#createCommands() : null;
+    this.commands = extra === 'commands' ? this.#createCommands() : null;
+    this.presence = extra === 'presence' ? this.#createPresence() : null;
     this.#seed();
   }
 
@@ -114,15 +142,15 @@ export class World {
     this.trace.push(`${(this.time.nowMs - EPOCH_MS).toFixed(2).padStart(10)} ${text}`);
   }
 
-  #createNode(name: string, hasCommands: boolean): Node {
+  #createNode(name: string, extra: Extra | null): Node {
     const log = (incarnation: Incarnation, level: string, details: object, message: string): void => {
-      if (level !== 'warn' && level !== 'error') return;
+      if (level !== 'info' && level !== 'warn' && level !== 'error') return;
       const { err } = details as { err?: Error };
       this.note(`log: ${message}`, `(${incarnation.name}: ${err?.message ?? ''})`);
     };
     const { time, database, receivers } = this;
     const note = (what: string): void => this.note(what);
-    return new Node(name, { time, database, log, hasCommands, outside: receivers && { receivers, note } });
+    return new Node(name, { time, database, log, extra, outside: receivers && { receivers, note } });
   }
 
   #createReceivers(): Receivers {
@@ -130,8 +158,9 @@ export class World {
     return new Receivers({ time: this.time, committed, note: (name, details) => this.note(name, details) });
   }
 
-  #createDevice(nth: number): Device {
-    return new Device({
+  #createDevice(nth: number, extra: Extra | null): SendingDevice {
+    const Kind = extra === 'presence' && isMqtt(nth) ? MqttDevice : Device;
+    return new Kind({
       time: this.time,
       objectId: idOf('a0', nth).toHexString(),
       ownId: `o${nth}`,
@@ -170,6 +199,16 @@ export class World {
       deviceCredential: credentialOf(String(WATCHMAN_TOKEN), String(WATCHMAN)),
       findNode: () => this.#findNode(),
       removeToken: (id) => this.#operate('tokens', (tokens) => tokens.deleteOne({ _id: new ObjectId(id) })),
+      note: (name, details) => this.note(name, details),
+    });
+  }
+
+  #createPresence(): Presence {
+    return new Presence({
+      time: this.time,
+      database: this.database,
+      devices: this.devices,
+      setOfflineAfter: (id, ms) => this.#change('objects', new ObjectId(id), offlineAfterUpdate(ms)),
       note: (name, details) => this.note(name, details),
     });
   }
@@ -237,7 +276,9 @@ export class World {
 
   #objectOf(nth: number): Document {
     const place = this.#placeOf(1 + (nth % 2));
-    return { _id: idOf('a0', nth), id: `o${nth}`, name: `object ${nth}`, owner: USERS[0]?.id, access: [], ...place };
+    const config = this.presence !== null && { config: initialConfig(nth) };
+    const named = { _id: idOf('a0', nth), id: `o${nth}`, name: `object ${nth}` };
+    return { ...named, owner: USERS[0]?.id, access: [], ...place, ...config };
   }
 
   #placeOf(group: number): Document {
@@ -250,6 +291,7 @@ export class World {
     await this.time.advance(20);
     for (const { client } of this.viewers) client.connect();
     this.commands?.start();
+    this.presence?.wake();
     await this.time.advance(20);
     this.#check();
   }
@@ -280,6 +322,8 @@ export class World {
     else if (step.kind === 'recover') this.receivers?.heal();
     else if (step.kind === 'wait') return;
     else if (isCommandStep(step)) this.commands?.perform(step);
+    else if (isPresenceStep(step)) this.presence?.perform(step);
+    else if (step.kind === 'strike') this.#strike(step);
     else if (step.kind === 'elect') database.stepDown();
     else if (step.kind === 'isolate') database.isolate();
     else if (step.kind === 'rejoin') database.rejoin();
@@ -353,6 +397,24 @@ export class World {
     this.time.after(downMs, null, () => this.time.thaw(incarnation));
   }
 
+  #strike({ instance, at, moment, left, fault, downMs }: StrikeStep): void {
+    const node = this.#node(instance);
+    if (!node.isUp) return;
+    const acts = {
+      freeze: () => this.#freeze(node, downMs),
+      kill: () => this.#kill(node, downMs),
+      elect: () => this.database.stepDown(),
+      lose: null,
+      delay: null,
+    };
+    const act = (): void => {
+      this.note(`database: strike ${fault} ${moment} ${at}`, node.name);
+      acts[fault]?.();
+    };
+    const lateMs = fault === 'delay' ? downMs : 0;
+    this.database.strike({ owner: node.incarnation, at, moment, left, act, isLost: fault === 'lose', lateMs });
+  }
+
   #noteBreakers(workers: Workers | null | undefined): void {
     if (!workers) return;
     const open = workers.stats().openBreakers;
@@ -363,7 +425,8 @@ export class World {
   }
 
   #skew({ instance, skewMs }: Extract<Step, { kind: 'skew' }>): void {
-    const maxMs = this.receivers === null ? Number.POSITIVE_INFINITY : WORKER_SKEW_MS;
+    const maxMs =
+      this.receivers !== null ? WORKER_SKEW_MS : this.presence !== null ? PRESENCE_SKEW_MS : Number.POSITIVE_INFINITY;
     this.note('node: clock set');
     this.#node(instance).skew(Math.max(-maxMs, Math.min(skewMs, maxMs)));
   }
@@ -384,12 +447,14 @@ export class World {
     // A primary may have been elected since.
     this.database.heal();
     this.commands?.heal();
+    this.presence?.wake();
     for (const device of this.devices) device.send(1, null);
     await this.#rest();
     await this.time.advance(SETTLE_MS);
     this.#check();
     await this.#rest();
     if (this.commands !== null) await this.#checkCommands(this.commands);
+    if (this.presence !== null) await this.#checkPresence(this.presence);
     const objectIds = this.devices.map(({ objectId }) => objectId);
     checkStored(this.database.server, this.devices);
     for (const viewer of this.viewers) checkReceived(this.database.server, viewer, objectIds);
@@ -399,9 +464,29 @@ export class World {
   /** What is sent when nothing disturbs must arrive as well. */
   async #checkCommands(commands: Commands): Promise<void> {
     commands.probe();
-    await this.time.advance(SETTLE_MS);
+    await this.time.advance(PROBE_MS);
+    await this.#rest();
+    commands.depart();
+    await this.time.advance(PROBE_MS);
     await this.#rest();
     commands.check(this.census.has('log: failed to send commands; retrying'));
+  }
+
+  /** Everybody is what he should be, and stays so: while devices are there, when they have left, and when they are back. */
+  async #checkPresence(presence: Presence): Promise<void> {
+    const stay = async (): Promise<void> => {
+      await this.time.advance(PROBE_MS);
+      await this.#rest();
+      await this.time.advance(PRESENCE_REST_MS);
+      if (!this.#isSettled()) throw new Violation(`presence does not rest: ${this.#unsettled().join(', ')}`);
+    };
+    await stay();
+    presence.leave();
+    await stay();
+    presence.wake();
+    for (const device of this.devices) device.send(1, null);
+    await stay();
+    presence.check();
   }
 
   #checkWebhooks({ arrived, requests }: Receivers, objectIds: readonly string[]): void {
@@ -436,7 +521,7 @@ export class World {
     const waiting = this.devices.filter(({ isIdle }) => !isIdle).map(({ objectId }) => `device ${objectId} waits`);
     const away = this.viewers.filter(({ client }) => !client.isLive && !client.isRefused);
     const working = this.receivers === null ? [] : this.#working();
-    const open = this.commands?.unsettled() ?? [];
+    const open = this.commands?.unsettled() ?? this.presence?.unsettled() ?? [];
     return [...waiting, ...away.map(({ client }) => `${client.name} is not connected`), ...working, ...open];
   }
 
@@ -469,8 +554,7 @@ export function runPlan(plan: Plan, options: RunOptions = {}): Promise<Outcome> 
 }
 
 async function runWorld(plan: Plan, { onTrace }: RunOptions): Promise<Outcome> {
-  const hasWorkers = (plan.workers ?? null) !== null;
-  const world = new World({ instances: plan.instances, hasWorkers, hasCommands: hasCommands(plan) });
+  const world = new World({ instances: plan.instances, extra: extraOf(plan) });
   const restore = replaceClock(world.time.clock());
   const restoreDriver = replaceDriverTime();
   try {

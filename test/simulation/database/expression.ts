@@ -117,6 +117,20 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
     const [list, count] = all(argument, variables) as [unknown[], number];
     return count < 0 ? list.slice(count) : list.slice(0, count);
   },
+  $setDifference: (argument, variables) => {
+    const [list, other] = all(argument, variables) as [unknown[], unknown[]];
+    return list.filter((item) => !other.some((one) => compareValues(one, item) === 0));
+  },
+  $objectToArray: (argument, variables) => {
+    const found = evaluate(argument, variables);
+    return isMissing(found) ? null : Object.entries(found as Document).map(([k, v]) => ({ k, v }));
+  },
+  $map: (argument, variables) => {
+    const { input, in: make } = argument as { input: unknown; in: unknown };
+    const list = evaluate(input, variables) as unknown[];
+    const named = (item: unknown) => ({ ...variables, named: { ...variables.named, this: item } });
+    return isMissing(list) ? null : list.map((item) => evaluate(make, named(item)) ?? null);
+  },
   $size: (argument, variables) => (all(argument, variables)[0] as unknown[]).length,
 };
 

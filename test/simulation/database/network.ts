@@ -25,6 +25,31 @@ const INTERRUPTED = 11_602;
 /** How often a write looks whether the transaction that it waits for is over. */
 const BLOCKED_MAX_MS = 20;
 
+/** What a command is for: a fault may be meant for the next one of its kind. */
+export const COMMAND_KINDS = ['begin', 'commit', 'write', 'read'] as const;
+export type CommandKind = (typeof COMMAND_KINDS)[number];
+
+function kindOf({ autocommit, startTransaction, ...command }: Document): CommandKind | null {
+  if (autocommit === false) return startTransaction ? 'begin' : command.commitTransaction ? 'commit' : null;
+  if (command.insert ?? command.update ?? command.findAndModify ?? command.delete) return 'write';
+  return (command.find ?? command.distinct ?? command.aggregate) && command.aggregate !== 1 ? 'read' : null;
+}
+
+/** A fault at one command of a process: before the command leaves, or after the database has executed it, and before its answer. */
+export interface Strike {
+  readonly owner: Incarnation;
+  readonly at: CommandKind;
+  readonly moment: 'before' | 'after';
+  /** How many commands of the kind go by before it. */
+  left: number;
+  /** What happens then. */
+  readonly act: () => void;
+  /** Whether the request, or the answer, is lost. */
+  readonly isLost: boolean;
+  /** How much later the request or the answer arrives. */
+  readonly lateMs: number;
+}
+
 interface Sent {
   readonly command: Document;
   readonly owner: Incarnation | null;
@@ -32,6 +57,8 @@ interface Sent {
   readonly resolve: (reply: Document) => void;
   readonly reject: (error: unknown) => void;
   readonly isReplyLost: boolean;
+  /** How much later the answer comes. */
+  readonly lateMs?: number;
   /** For how long it has waited for a transaction. */
   readonly blockedMs: number;
 }
@@ -52,6 +79,8 @@ export class SimulatedDatabase {
   /** Reads of streams that wait for changes. */
   #reading: (Sent & { readonly untilMs: number })[] = [];
   readonly #looked = new Set<string>();
+  /** Faults that wait for their command. */
+  #strikes: Strike[] = [];
   #selecting: { readonly owner: Incarnation | null; readonly resolve: () => void }[] = [];
 
   constructor(time: VirtualTime, databaseName: string, note: (name: string) => void) {
@@ -83,9 +112,11 @@ export class SimulatedDatabase {
     const isRetryable = command.txnNumber !== undefined && command.autocommit === undefined;
     const isTwice = isRetryable && chance(random, this.faults.twice);
     const ms = this.#latencyMs();
+    const strike = this.#takeStrike(owner, command);
     return new Promise((resolve, reject) => {
       const sent: Sent = { command, owner, term: this.#term, resolve, reject, isReplyLost, blockedMs: 0 };
-      if (isRequestLost) this.#fail(sent, new MongoNetworkError('the request was lost'), ms);
+      if (strike !== null) this.#suffer(strike, sent, ms);
+      else if (isRequestLost) this.#fail(sent, new MongoNetworkError('the request was lost'), ms);
       else this.#time.after(ms, null, () => this.#arrive(sent));
       if (isTwice) {
         const nothing = (): void => undefined;
@@ -94,6 +125,33 @@ export class SimulatedDatabase {
         );
       }
     });
+  }
+
+  #takeStrike(owner: Incarnation | null, command: Document): Strike | null {
+    if (this.#strikes.length === 0) return null;
+    const kind = kindOf(command);
+    const found = this.#strikes.find((one) => one.owner === owner && one.at === kind);
+    if (found === undefined || found.left-- > 0) return null;
+    this.#strikes = this.#strikes.filter((one) => one !== found);
+    return found;
+  }
+
+  #suffer({ moment, act, isLost, lateMs }: Strike, sent: Sent, ms: number): void {
+    const { owner } = sent;
+    if (moment === 'before') {
+      act();
+      if (isLost) {
+        this.#fail(sent, new MongoNetworkError('the request was lost'), ms);
+        return;
+      }
+      // In the name of the process: it sends nothing while it is frozen.
+      this.#time.after(0, owner, () => this.#time.after(ms + lateMs, null, () => this.#arrive(sent)));
+    } else {
+      this.#time.after(ms, null, () => {
+        this.#arrive({ ...sent, isReplyLost: isLost, lateMs });
+        act();
+      });
+    }
   }
 
   #latencyMs(): number {
@@ -203,7 +261,7 @@ export class SimulatedDatabase {
       this.#fail(sent, new MongoNetworkError('the reply was lost'), this.#latencyMs());
       return;
     }
-    this.#time.after(this.#latencyMs(), sent.owner, () => sent.resolve(reply));
+    this.#time.after(this.#latencyMs() + (sent.lateMs ?? 0), sent.owner, () => sent.resolve(reply));
   }
 
   #fail({ owner, reject }: Sent, error: unknown, ms: number): void {
@@ -211,6 +269,10 @@ export class SimulatedDatabase {
   }
 
   // --- faults ---
+
+  strike(strike: Strike): void {
+    this.#strikes.push(strike);
+  }
 
   /** Writes reach no majority from now on. */
   isolate(): void {
@@ -264,6 +326,7 @@ export class SimulatedDatabase {
   /** Everything works again; there is a primary at the latest after an election. */
   heal(): void {
     this.faults = { ...NO_FAULTS };
+    this.#strikes = [];
     if (this.#hasPrimary) this.rejoin();
   }
 

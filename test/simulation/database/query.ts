@@ -126,7 +126,9 @@ export function sortDocuments(documents: readonly Document[], order: Document): 
 export function project(document: Document, projection: Document | undefined, nowMs = 0): Document {
   const all = Object.entries(projection ?? {});
   if (all.length === 0) return document;
-  const computed = all.filter(([, value]) => typeof value === 'object' && value !== null);
+  const computed = all.filter(
+    ([, value]) => typeof value === 'string' || (typeof value === 'object' && value !== null),
+  );
   if (computed.length === 0) return projectFields(document, projection as Document);
   const fields = Object.fromEntries(all.filter((one) => !computed.includes(one)));
   if (Object.values(fields).some((value) => !value)) throw new Error('the simulated database leaves out only fields');

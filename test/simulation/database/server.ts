@@ -682,19 +682,23 @@ function aggregateStage(documents: readonly Document[], stage: Document, nowMs: 
   if (name === '$skip') return documents.slice(Number(argument));
   if (name === '$project') return documents.map((document) => project(document, argument, nowMs));
   if (name === '$group') return group(documents, argument, nowMs);
+  if (name === '$replaceWith') return documents.map((root) => evaluate(argument, { root, nowMs }) as Document);
   throw new Error(`the simulated database does not know the stage ${name}`);
 }
 
-function group(documents: readonly Document[], { _id, ...sums }: Document, nowMs: number): Document[] {
+/** Groups by `$sum`, and by `$last` of the documents in the order in which they come. */
+function group(documents: readonly Document[], { _id, ...wanted }: Document, nowMs: number): Document[] {
   const groups = new Map<string, Document>();
   for (const root of documents) {
     const key = evaluate(_id, { root, nowMs }) ?? null;
     const found = groups.get(keyOf(key)) ?? { _id: key };
     groups.set(keyOf(key), found);
-    for (const [name, accumulator] of Object.entries(sums)) {
-      if (Object.keys(accumulator).join() !== '$sum') throw new Error('the simulated database groups only by $sum');
-      const value = evaluate(accumulator.$sum, { root, nowMs });
-      found[name] = (found[name] ?? 0) + (isNumber(value) ? toNumber(value) : 0);
+    for (const [name, accumulator] of Object.entries(wanted)) {
+      const [operator = ''] = Object.keys(accumulator);
+      const value = evaluate(accumulator[operator], { root, nowMs });
+      if (operator === '$last') found[name] = value ?? null;
+      else if (operator === '$sum') found[name] = (found[name] ?? 0) + (isNumber(value) ? toNumber(value) : 0);
+      else throw new Error(`the simulated database does not group by ${operator}`);
     }
   }
   return [...groups.values()];

@@ -193,9 +193,16 @@ const COMMANDS = {
   },
 } as const;
 
+const PRESENCE = { ...planOf(2, [send(0, 40), { kind: 'elect', ms: 400 }, send(2, 1_500)]), presence: NO_MORE };
+
 test('runs twice in the same way, and uses nothing real', async () => {
   const plans = fc.sample(plan, { seed: 7, numRuns: 3 });
-  for (const drawn of [...plans, { ...(plans[0] as Plan), workers: [] }, { ...(plans[1] as Plan), ...COMMANDS }]) {
+  for (const drawn of [
+    ...plans,
+    { ...(plans[0] as Plan), workers: [] },
+    { ...(plans[1] as Plan), ...COMMANDS },
+    PRESENCE,
+  ]) {
     const first = await runPlan(drawn, { isGuarded: true });
     const second = await runPlan(drawn);
     expect(second.trace).toEqual(first.trace);
