@@ -47,7 +47,7 @@ export function newCommandId(nowMs: number): string {
 /**
  * Claims the object's oldest command that waits, or that another holder sent without a confirmation, and marks it `sent` by this
  * holder; null when there is none. Skips expired commands. `holder` names one connection of the device. After a 503 it may
- * have claimed a command without knowing, and must call `releaseCommands`.
+ * have claimed a command without knowing, and must call `releaseClaim`.
  */
 export async function claimCommand(
   database: Database,
@@ -153,6 +153,12 @@ export async function releaseCommands(database: Database, holders: readonly stri
     collectionOf(database, COMMANDS).updateMany(filter, { $set: { status: 'queued' }, $unset: { _holder: '' } }),
   );
   return modifiedCount;
+}
+
+/** Returns the command to `queued` that this holder may have claimed at that instant without an answer. */
+export async function releaseClaim(database: Database, holder: string, claimedMs: number): Promise<void> {
+  const filter = { _holder: holder, 'times.sent': claimedMs, status: { $in: statusesBefore('queued') } };
+  await changeCommand(database, filter, { $set: { status: 'queued' }, $unset: { _holder: '' } });
 }
 
 /** Marks overdue commands `expired`, whether or not they were delivered; returns their number. */

@@ -8,6 +8,7 @@ import {
   confirmDelivery,
   finishCommand,
   hasWaiting,
+  releaseClaim,
   releaseCommands,
   type StoredCommand,
 } from '../commands/command-store.js';
@@ -47,6 +48,8 @@ interface DeliveryState {
   isEnded: boolean;
   /** Whether the connection may have claimed a command, which must then be released. */
   mayHold: boolean;
+  /** When the claim was made that failed last: it may have claimed a command, which nobody has sent. Null for none. */
+  unsureMs: number | null;
   lastId: number;
   /** Identifiers of messages that the device has not confirmed or refused. */
   readonly unconfirmed: Set<number>;
@@ -71,6 +74,7 @@ export function createDeliverer(deps: DeliveryDeps): Deliverer {
       again: false,
       isEnded: false,
       mayHold: false,
+      unsureMs: null,
       lastId: 0,
       unconfirmed: new Set(),
       onConfirm: null,
@@ -147,13 +151,18 @@ function createRelease({ database, log }: DeliveryDeps): (holder: string) => voi
 async function sendAll(deps: DeliveryDeps, connection: Connection, state: DeliveryState): Promise<void> {
   while (state.again && !state.isEnded) {
     state.again = false;
+    if (state.unsureMs !== null) await releaseClaim(deps.database, connection.id, state.unsureMs);
+    state.unsureMs = null;
     for (;;) {
       const { objectId } = connection.device.record;
       // A failed claim may have succeeded in the database.
       const heldBefore = state.mayHold;
       state.mayHold = true;
       const isOver = state.isEnded || isFull(connection, state);
-      const command = isOver ? null : await claimCommand(deps.database, objectId, connection.id, deps.now());
+      const nowMs = deps.now();
+      state.unsureMs = isOver ? null : nowMs;
+      const command = isOver ? null : await claimCommand(deps.database, objectId, connection.id, nowMs);
+      state.unsureMs = null;
       if (command === null) state.mayHold = heldBefore;
       if (command === null || state.isEnded) break;
       const fate = await send(connection, state, command, deps.now());

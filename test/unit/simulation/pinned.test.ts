@@ -180,6 +180,19 @@ test('shows a device no command that an election undoes', async () => {
   await runPlan({ ...planOf(2, steps), commands: NO_MORE });
 });
 
+// A connection claimed a command, and both answers of the database were lost. Its next claims looked only for commands that others hold, so
+// that the command waited until the device came again, or the command expired.
+test('sends a command whose claim had no answer, on the same connection', async () => {
+  const lose = { kind: 'strike', instance: 0, at: 'write', moment: 'after', fault: 'lose', downMs: 0 };
+  const steps = [
+    { ...lose, left: 2 },
+    { ...lose, left: 0 },
+    { kind: 'order', ms: 1_500, device: 0, user: 0, ttlMs: 86_400_000 },
+  ];
+  const { census } = await runPlan({ ...planOf(1, steps), commands: NO_MORE });
+  expect(census.get('log: failed to send commands; retrying')).toBe(1);
+});
+
 const command = { device: 0, user: 0, salt: 1, ms: 40 };
 const COMMANDS = {
   workers: null,
