@@ -202,8 +202,9 @@ const endCommand = defineRoute({
 /** The command path exists with and without the prefix `/api/v1` (docs/reference/http-api.md). */
 export const COMMAND_ROUTES = [sendCommand, sendCommandUnprefixed, listCommandsOfObject, endCommand];
 
+/** A device carries out what follows from the right to see its object, which an election must not undo. */
 const getObject = ({ database }: CommandDeps, req: Request, res: Response): Promise<Entity> =>
-  getEntity(database, OBJECTS, scopeIn(res), String(req.params.id));
+  getEntity(database, OBJECTS, scopeIn(res), String(req.params.id), { isCommitted: true });
 
 /** Reads the list, and reads again at each change of the object's commands, until it is not empty or the time is over. */
 async function awaitPage(

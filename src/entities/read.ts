@@ -22,7 +22,14 @@ import { readObjectId } from '../platform/mongo/bson/reader.js';
 import { COMMITTED_READ, type Database } from '../platform/mongo/driver/client.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
 import { collectionName } from '../platform/mongo/schema/collections.js';
-import { findByKey, findStored, isVisibleToOwner, type KeyField, resolveKey } from '../platform/mongo/schema/lookup.js';
+import {
+  findByKey,
+  findStored,
+  isVisibleToOwner,
+  type KeyField,
+  type LookupOptions,
+  resolveKey,
+} from '../platform/mongo/schema/lookup.js';
 import { selectionFilter, toEntity, toPageFind } from '../platform/mongo/schema/mapping.js';
 import { isVisible, scopeFilter } from '../platform/mongo/schema/visibility.js';
 import { type FirstEntities, isReadableThroughObjects, readableFilter, readableFirst } from './through-objects.js';
@@ -183,8 +190,14 @@ async function findWhole(
 }
 
 /** A visible entity. Throws 404. */
-export async function getEntity(database: Database, store: Store, scope: Scope, key: string): Promise<Entity> {
-  const document = await findByKey(database, store, scope, key);
+export async function getEntity(
+  database: Database,
+  store: Store,
+  scope: Scope,
+  key: string,
+  options: LookupOptions = {},
+): Promise<Entity> {
+  const document = await findByKey(database, store, scope, key, options);
   if (document === null) throw notFound();
   return toEntity(store, BSON.deserialize(document));
 }

@@ -13,7 +13,7 @@ export type Source = PacketSource & { readonly modelId: string };
 
 /** Throws 404. */
 export async function getSource(database: Database, scope: Scope, key: string): Promise<Source> {
-  const document = await findByKey(database, builtInStore('objects'), scope, key);
+  const document = await findByKey(database, builtInStore('objects'), scope, key, { isCommitted: true });
   if (document === null) throw notFound();
   return toSource(document);
 }

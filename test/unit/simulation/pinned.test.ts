@@ -193,6 +193,19 @@ test('sends a command whose claim had no answer, on the same connection', async 
   expect(census.get('log: failed to send commands; retrying')).toBe(1);
 });
 
+// A primary that reached no majority had an object shared with a user, who sent it a command. The next primary did not have the share; the
+// command was stored there, since its write was repeated, and acknowledged.
+test('takes no command of a user whose right an election undoes', async () => {
+  const steps = [
+    { kind: 'isolate' },
+    { kind: 'share', ms: 10, device: 0, user: 2 },
+    { kind: 'order', ms: 1_500, device: 0, user: 2, ttlMs: 86_400_000 },
+    { kind: 'elect', salt: 8, ms: 1_500 },
+  ];
+  const { census } = await runPlan({ ...planOf(1, steps), commands: NO_MORE });
+  expect(census.get('sender: 404')).toBe(1);
+});
+
 const command = { device: 0, user: 0, salt: 1, ms: 40 };
 const COMMANDS = {
   workers: null,

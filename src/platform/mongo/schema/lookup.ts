@@ -7,7 +7,7 @@ import { isValidOwnId, toOwnId } from '../../../core/own-id.js';
 import { builtInStore, type Store } from '../../../core/stores.js';
 import { rawBatches } from '../bson/raw-batches.js';
 import { readObjectId, readText } from '../bson/reader.js';
-import type { Database } from '../driver/client.js';
+import { COMMITTED_READ, type Database } from '../driver/client.js';
 import { mapDriverErrors } from '../driver/errors.js';
 import { collectionName, collectionOf } from './collections.js';
 import { projectionOf } from './mapping.js';
@@ -48,15 +48,21 @@ export async function resolveKey(
   return id === null ? named : ['_id', id];
 }
 
+/** `isCommitted`: only what a majority has, which no election undoes. Needed where something follows from the right to see it. */
+export interface LookupOptions {
+  readonly isCommitted?: boolean;
+}
+
 /** Finds the visible entity with this key, without hidden fields. */
 export async function findByKey(
   database: Database,
   store: Store,
   scope: Scope,
   key: string,
+  options: LookupOptions = {},
 ): Promise<Uint8Array | null> {
   const named = await resolveKey(database, store, scope, key);
-  const document = named === null ? null : await findStored(database, store, ...named);
+  const document = named === null ? null : await findStored(database, store, ...named, options);
   if (document === null) return null;
   return isVisible(store, scope, document) || (await isVisibleToOwner(database, store, scope, document))
     ? document
@@ -88,9 +94,11 @@ export async function findStored(
   store: Store,
   field: KeyField,
   value: string,
+  { isCommitted = false }: LookupOptions = {},
 ): Promise<Uint8Array | null> {
-  const found = await database.batch(`${store.name}.${field}`, [value], (values: string[]) =>
-    findAll(database, store, field, [...new Set(values)]),
+  const group = `${store.name}.${field}${isCommitted ? ' committed' : ''}`;
+  const found = await database.batch(group, [value], (values: string[]) =>
+    findAll(database, store, field, { values: [...new Set(values)], isCommitted }),
   );
   return found.get(value) ?? null;
 }
@@ -99,7 +107,7 @@ async function findAll(
   database: Database,
   store: Store,
   field: KeyField,
-  values: readonly string[],
+  { values, isCommitted }: { values: readonly string[]; isCommitted: boolean },
 ): Promise<Map<string, Uint8Array>> {
   const wanted: unknown[] = field === '_id' ? values.map((value) => new ObjectId(value)) : [...values];
   const projection = projectionOf(store, null);
@@ -109,6 +117,7 @@ async function findAll(
     // One more than there can be: after a full batch the cursor would stay open.
     batchSize: wanted.length + 1,
     ...(projection && { projection }),
+    ...(isCommitted && COMMITTED_READ),
   };
   const found = new Map<string, Uint8Array>();
   for await (const { documents } of rawBatches(database, command, { withinMs: LIMITS.databaseAnswerMs })) {
