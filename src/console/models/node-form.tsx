@@ -49,6 +49,7 @@ export function NodeForm({ node, prefix, isAdded, onChange }: NodeFormProps) {
           <DataType node={node} onChange={onChange} />
           {text('unit', 'models.unit')}
           {text('reference', 'models.reference', 'models.referenceHint')}
+          {text('formula', 'models.formula', 'models.formulaHint')}
         </>
       )}
       {type === 'action' && <ParamFields node={node} onChange={onChange} />}

@@ -94,6 +94,8 @@ export const GERMAN_DATA: DataCatalogue = {
   'models.dataType': 'Art der Werte',
   'models.down': 'Nach unten',
   'models.form': 'Formular',
+  'models.formula': 'Formel',
+  'models.formulaHint': 'Ein Ausdruck, der den Parameter aus anderen berechnet, etwa p.speed * 3.6.',
   'models.json': 'Der Baum als JSON',
   'models.jsonHint': 'Felder, die das Formular nicht zeigt, bleiben erhalten.',
   'models.new': 'Neues Modell',

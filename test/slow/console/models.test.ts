@@ -75,6 +75,24 @@ test('shows a refusal at its field, and keeps what was typed', async () => {
   expect((await read(id)).data).toEqual(DATA);
 });
 
+test('takes a formula, and says at its field why one cannot be understood', async () => {
+  const id = await create('Calculated');
+  browser.expectErrors(/400/);
+  const page = await browser.openAs(`/models/${id}`);
+  await page.getByRole('button', { name: 'Speed' }).click();
+  await page.getByLabel('Formula').fill('p.knots *');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.locator('.field', { hasText: 'Formula' }).locator('.note.error').waitFor();
+  await page.getByLabel('Formula').fill('p.knots * 1.852');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await untilNotice(page, 'Saved');
+  const object = entityOf(await service.admin('POST', 'objects', { id: 'calculated', name: 'Calculated', model: id }));
+  await service.admin('POST', `objects/${object._id}/packets`, { knots: 10 });
+  expect((await service.admin('GET', `objects/${object._id}/packets?only=speed`)).body).toMatchObject([
+    { speed: 18.52 },
+  ]);
+});
+
 test('asks for the missing id of a parameter once, at its field, until it is there', async () => {
   browser.expectErrors(/400/);
   const page = await browser.openAs('/models/new');
