@@ -53,6 +53,7 @@ interface State extends AlarmsOptions {
   readonly loading: Map<PartitionMemory, Promise<PartitionMemory>>;
   /** Resolves when the last one is done. */
   loadings: Promise<unknown>;
+  isReconciling: boolean;
 }
 
 export function createAlarms(options: AlarmsOptions): Alarms {
@@ -65,6 +66,7 @@ export function createAlarms(options: AlarmsOptions): Alarms {
     memories: new Map(),
     loading: new Map(),
     loadings: Promise.resolve(),
+    isReconciling: false,
   };
   const stopping = new AbortController();
   let timer: Timer | undefined;
@@ -171,10 +173,12 @@ function run(state: State): void {
   void reconcile(state);
 }
 
-/** Looks at what may have changed while nobody followed. */
+/** Looks at what may have changed while nobody followed: once for all partitions, since it reads every object. */
 async function reconcile(state: State): Promise<void> {
-  const waiting = [...state.memories].filter(([, { isLoaded, isReconciled }]) => isLoaded && !isReconciled);
-  if (waiting.length === 0) return;
+  const all = [...state.memories];
+  const waiting = all.filter(([, { isReconciled }]) => !isReconciled);
+  if (state.isReconciling || waiting.length === 0 || all.some(([, { isLoaded }]) => !isLoaded)) return;
+  state.isReconciling = true;
   const memories = new Map(waiting);
   for (const memory of memories.values()) memory.isReconciled = true;
   const again = (memory: PartitionMemory): void => {
@@ -190,6 +194,8 @@ async function reconcile(state: State): Promise<void> {
   } catch (error) {
     state.log.warn({ err: error }, 'failed to compare alarms with objects and rules; retrying');
     for (const memory of memories.values()) again(memory);
+  } finally {
+    state.isReconciling = false;
   }
 }
 
