@@ -215,7 +215,8 @@ async function replaceRows(
     .toArray()) as unknown as Buffer[];
   const stored = byKey(found.flatMap((row) => toKeyedRow(row) ?? []));
   if (!rows.every((one) => stored.get(nameOf(one))?.row.equals(one.row))) throw new StaleStepError('a row has changed');
-  const { deletedCount } = await db.collection(PACKETS).deleteMany(these, { session });
+  // Without a hint, the database may look through all rows of the object.
+  const { deletedCount } = await db.collection(PACKETS).deleteMany(these, { session, hint: { _id: 1 } });
   if (deletedCount !== rows.length) throw new StaleStepError('a row is gone');
   // The latest packet stays a row: whoever looks for it reads no buckets.
   const later = { _oid, time: { $gte: last.timeMs } };

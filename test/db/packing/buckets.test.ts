@@ -77,6 +77,22 @@ test('packs rows into buckets that hold the same bytes, and removes the rows', a
   expect(await buckets().countDocuments({ _oid: new ObjectId(objectId), isPending: true })).toBe(0);
 });
 
+test('looks at the rows of a bucket alone, however long the history is', async () => {
+  const objectId = await createHistory(5_000);
+  await database.db.command({ profile: 2 });
+  await packHistory(database, objectId, { toMs: START_MS + 2_999_000 });
+  await database.db.command({ profile: 0 });
+  const found = await database.db
+    .collection('system.profile')
+    .find({ ns: /[.]packets$/, op: 'remove' })
+    .toArray();
+  expect(found.map(({ ndeleted, docsExamined }) => [ndeleted, docsExamined])).toEqual([
+    [1_000, 1_000],
+    [1_000, 1_000],
+    [1_000, 1_000],
+  ]);
+});
+
 test('finds the buckets of an interval, in both orders, by keys of the index alone', async () => {
   const objectId = await createHistory(41);
   await packHistory(database, objectId, { bucketPackets: 10 });
