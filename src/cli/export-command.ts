@@ -1,7 +1,7 @@
 /** export: writes the packets of objects as Parquet files, one for each object and day, in the folders that Hive made usual. */
 import { createWriteStream } from 'node:fs';
-import { mkdir, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, mkdir, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { VigilError } from '../client/client.js';
@@ -117,7 +117,7 @@ async function exportDay(
       yield piece;
     }
   };
-  await mkdir(path, { recursive: true });
+  await createFolder(path);
   try {
     const body = Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]);
     await pipeline(body, counted, createWriteStream(part), { signal });
@@ -129,6 +129,26 @@ async function exportDay(
     throw error;
   }
   return bytes;
+}
+
+/**
+ * Creates the folder and those that it is in. Node.js itself never ends that where the system says that a folder is missing whose parent
+ * exists, as Linux does for new ones in /proc.
+ */
+async function createFolder(path: string): Promise<void> {
+  const isThere = await access(path).then(
+    () => true,
+    () => false,
+  );
+  if (isThere) return;
+  if (dirname(path) !== path) await createFolder(dirname(path));
+  try {
+    await mkdir(path);
+  } catch (error) {
+    // Another export may have created it.
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return;
+    throw new PlainError(`The folder ${path} cannot be created: ${(error as Error).message}`);
+  }
 }
 
 const toIso = (ms: number): string => new Date(ms).toISOString();

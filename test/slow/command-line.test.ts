@@ -140,6 +140,7 @@ describe('export', () => {
     [['export', 'nobody', '--parquet', target], 1, 'There is no object "nobody"'],
     [['export', 'truck-7', '--parquet', target, '--from', 'soon'], 1, 'from: '],
     [['export', 'truck-7', '--parquet', '/dev/null/x'], 1, '/dev/null/x'],
+    [['export', 'truck-7', '--parquet', '/proc/nowhere'], 1, 'The folder /proc/nowhere cannot be created'],
   ])('fails with a reason: %j', async (args, code, message) => {
     const result = await vigil(...args);
     expect([result.code, result.stdout]).toEqual([code, '']);
