@@ -7,7 +7,6 @@ import { isId } from '../core/entity.js';
 import type { Json } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
-import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionOf } from '../platform/mongo/schema/collections.js';
@@ -86,7 +85,7 @@ export type NetworkOutcome =
   | { readonly status: 'sent'; readonly network: 'sent' | 'queued'; readonly downlinkId: string | null }
   | { readonly status: 'failed'; readonly result: Json };
 
-/** Stores what the network said, unless the command has ended meanwhile. */
+/** Stores what the network said, unless the command has ended meanwhile, and the receipts that came before this. */
 export async function noteNetwork(
   database: Database,
   commandId: string,
@@ -100,6 +99,19 @@ export async function noteNetwork(
       ? { result: outcome.result }
       : { network: outcome.network, ...(outcome.downlinkId !== null && { _downlink: outcome.downlinkId }) };
   await changeCommand(database, filter, { $set: { status, [`times.${status}`]: nowMs, ...said } });
+  if (outcome.status === 'sent' && outcome.downlinkId !== null) await noteEarly(database, commandId, nowMs);
+}
+
+/** Stores the receipts of a command that came before its network had said what it calls it. None comes later: the command is not queued. */
+async function noteEarly(database: Database, commandId: string, nowMs: number): Promise<void> {
+  const named = { _id: new ObjectId(commandId), _early: { $exists: true } };
+  const found = await mapDriverErrors(() => collectionOf(database, COMMANDS).findOne(named));
+  if (found === null) return;
+  const passedOn = { objectId: String(found.object), sourceId: found._bySource };
+  const early: (Receipt & { readonly command: { readonly downlinkId: string } })[] = found._early;
+  const own = early.filter(({ command }) => command.downlinkId === found._downlink);
+  for (const receipt of own) await noteReceipt(database, passedOn, receipt, nowMs);
+  await mapDriverErrors(() => collectionOf(database, COMMANDS).updateOne(named, { $unset: { _early: '' } }));
 }
 
 /** What a network says later of a command that it has taken: it was transmitted, the device has it, or the network gave up. */
@@ -119,7 +131,8 @@ export interface PassedOn {
 
 /**
  * Stores a receipt for a command that this source has passed on, unless it has ended or the device has confirmed it. A network may tell it
- * before the answer is stored that says what it calls the command. Most tell it once, whatever they are answered: it waits for that.
+ * before the answer is stored that says what it calls the command. Most tell it once, whatever they are answered: it waits at the command
+ * that is being passed on.
  */
 export async function noteReceipt(
   database: Database,
@@ -140,20 +153,10 @@ export async function noteReceipt(
   const filter = { object: new ObjectId(objectId), ...passedOn, ...named };
   const store = () => changeCommand(database, filter, [{ $set: steps[status] }], { hint: WAITING_INDEX });
   if ((await store()) !== null || 'id' in command) return;
-  const untilMs = clock.steadyMs() + LIMITS.downlinkReceiptWaitMs;
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
-    // Asked before the look: what was stored between is found.
-    const isBeingPassedOn = await hasClaimed(database, { objectId, sourceId });
-    if ((await store()) !== null || !isBeingPassedOn || clock.steadyMs() >= untilMs) return;
-    await clock.wait(pauseMs);
-  }
-}
-
-const FIRST_PAUSE_MS = 50;
-
-/** Whether a command of the object is being passed on by the source. */
-async function hasClaimed(database: Database, { objectId, sourceId }: PassedOn): Promise<boolean> {
-  const filter = { object: new ObjectId(objectId), status: 'queued', _bySource: sourceId };
-  const options = { projection: { _id: 1 }, hint: WAITING_INDEX };
-  return (await mapDriverErrors(() => collectionOf(database, COMMANDS).findOne(filter, options))) !== null;
+  const early = { $each: [{ command, status, reason }], $slice: -LIMITS.downlinkReceiptsKept };
+  const claimed = { object: new ObjectId(objectId), status: 'queued', _bySource: sourceId };
+  const update = { $push: { _early: early } } as never;
+  const kept = await changeCommand(database, claimed, update, { hint: WAITING_INDEX });
+  // What the network has said between the two looks.
+  if (kept === null) await store();
 }

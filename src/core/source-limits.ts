@@ -23,8 +23,8 @@ export const SOURCE_LIMITS = {
   downlinkBatch: 1_000,
   // Commands that go out with one answer of a source.
   sourceCommandsPerAnswer: 20,
-  // How long an event of a network waits for the command that it names, while one is being passed on.
-  downlinkReceiptWaitMs: 2 * SECOND_MS,
+  // Events of a network that wait at a command which is being passed on, until it is known whether they are about it.
+  downlinkReceiptsKept: 20,
   // Objects that one source creates within an hour, and unknown devices of one source that the audit names within an hour.
   sourceRegistrations: 1_000,
   sourceRegistrationsMs: HOUR_MS,

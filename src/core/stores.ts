@@ -173,7 +173,7 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
   },
   commands: {
     fields: {},
-    hidden: ['_holder', '_bySource', '_downlink', '_withoutOwner', '_rule'],
+    hidden: ['_holder', '_bySource', '_downlink', '_early', '_withoutOwner', '_rule'],
     references: ['object'],
     texts: ['command', 'status'],
     followsObject: true,

@@ -1,6 +1,6 @@
 /** What LoRaWAN networks say later of a command that they have taken: what the journal says then. */
 import { expect, test } from '@jest/globals';
-import { LIMITS } from '../../src/core/limits.js';
+import { ObjectId } from 'mongodb';
 import { useCommandPeer } from '../support/command-peer.js';
 import { useService } from '../support/fixture.js';
 import { type Source, useSources } from '../support/sources.js';
@@ -123,39 +123,60 @@ test('never takes back what is known already', async () => {
   for (const event of late) expect((await tell(event)).status).toBe('done');
 });
 
-/** Waits until the service has looked for the command that the network calls so. */
-async function looksFor(downlinkId: string): Promise<void> {
-  const looks = service.client.db().collection('system.profile');
-  await until(async () => (await looks.findOne({ 'command.query._downlink': downlinkId })) !== null, 'a look for it');
+test.each<[string, readonly [string, object][], object]>([
+  ['txack', [['txack', { downlinkId: 1, fCntDown: 7 }]], { status: 'sent', network: 'sent' }],
+  [
+    'txack and ack',
+    [
+      ['txack', { downlinkId: 1, fCntDown: 7 }],
+      ['ack', { acknowledged: true }],
+    ],
+    { status: 'delivered', network: 'sent' },
+  ],
+  ['ack of another', [['ack', { acknowledged: true, queueItemId: NETWORK_ID }]], { status: 'sent', network: 'queued' }],
+  [
+    'no ack',
+    [
+      ['ack', { acknowledged: true, queueItemId: NETWORK_ID }],
+      ['ack', { acknowledged: false }],
+    ],
+    { status: 'failed', result: { message: 'the device did not acknowledge it in time' } },
+  ],
+])(
+  'is stored where the network tells it before it answers, since no network tells it again: %s',
+  async (_, events, expected) => {
+    const downlinkId = '11111111-0b3e-4f10-9d3c-3ff6f4d8b1a5';
+    let answer = (): void => undefined;
+    Object.assign(peer, {
+      text: JSON.stringify({ id: downlinkId }),
+      held: new Promise<void>((resolve) => {
+        answer = resolve;
+      }),
+    });
+    const { id, source } = await connect('chirpstack');
+    const commandId = await command(id, 'valve', { data: 'AQ==' });
+    await until(() => peer.got.length === 1, 'the command at the network');
+    for (const [name, fields] of events) {
+      const event = { ...CHIRPSTACK, deviceInfo: { devEui: id }, queueItemId: downlinkId, ...fields };
+      // It is answered although the network has not answered yet.
+      expect((await send(source, event, `?event=${name}`)).status).toBe(200);
+      expect(await read(commandId)).toMatchObject({ status: 'queued' });
+    }
+    answer();
+    await until(async () => (await read(commandId)).status !== 'queued', 'the answer of the network');
+    await becomes(commandId, (expected as { status: string }).status);
+    await until(async () => !(await hasEarly(commandId)), 'the receipts to be stored');
+    expect(await read(commandId)).toMatchObject(expected);
+  },
+);
+
+/** Whether receipts wait at a command. */
+async function hasEarly(commandId: string): Promise<boolean> {
+  const commands = service.client.db().collection('commands');
+  return (await commands.findOne({ _id: new ObjectId(commandId), _early: { $exists: true } })) !== null;
 }
 
-test('is stored where the network tells it before it answers, since no network tells it again', async () => {
-  await service.client.db().command({ profile: 2 });
-  const { downlinkReceiptWaitMs } = LIMITS;
-  Object.assign(LIMITS, { downlinkReceiptWaitMs: 60_000 });
-  const downlinkId = '11111111-0b3e-4f10-9d3c-3ff6f4d8b1a5';
-  let answer = (): void => undefined;
-  Object.assign(peer, {
-    text: JSON.stringify({ id: downlinkId }),
-    held: new Promise<void>((resolve) => {
-      answer = resolve;
-    }),
-  });
-  const { id, source } = await connect('chirpstack');
-  const commandId = await command(id, 'valve', { data: 'AQ==' });
-  await until(() => peer.got.length === 1, 'the command at the network');
-  const event = { ...CHIRPSTACK, deviceInfo: { devEui: id }, downlinkId: 1, queueItemId: downlinkId, fCntDown: 7 };
-  const telling = send(source, event, '?event=txack');
-  await looksFor(downlinkId);
-  answer();
-  expect((await telling).status).toBe(200);
-  await becomes(commandId, 'sent');
-  expect(await read(commandId)).toMatchObject({ status: 'sent', network: 'sent' });
-  Object.assign(LIMITS, { downlinkReceiptWaitMs });
-  await service.client.db().command({ profile: 0 });
-});
-
-test('is answered at once where no command is being passed on, and after a while where it names none of them', async () => {
+test('is answered at once where no command is being passed on, and where it names none of them', async () => {
   const { id, commandId, tell } = await sendThrough('chirpstack');
   const event = { ...CHIRPSTACK, queueItemId: 'unknown', acknowledged: true };
   expect((await tell(event, '?event=ack')).status).toBe('sent');

@@ -331,6 +331,7 @@ describe('Stores', () => {
     '_holder',
     '_bySource',
     '_downlink',
+    '_early',
     '_rule',
     '_parents',
     '_objects',
