@@ -8,7 +8,7 @@ const rows = (paths: readonly string[], element: string): PageRow[] => paths.map
 
 /** Of an object with packets; its history shows a map if these have positions. */
 export const pagesWithoutMap = (object: string): readonly PageRow[] => [
-  ...rows([`/objects/${object}/live`, `/objects/${object}/history`], '.uplot'),
+  ...rows([`/objects/${object}/live`, `/objects/${object}/history`, `/compare?series=${object}:speed`], '.uplot'),
   ...rows([`/objects/${object}/commands`, `/objects/${object}/settings`], 'main h2'),
   ...rows(['/access/users', '/access/groups', '/access/roles', '/access/tokens', '/access/audit'], 'main table'),
   ...rows(

@@ -82,6 +82,10 @@ export function HistoryTab({ object }: { object: FleetObject }) {
   );
 }
 
+/** The address of the page where these are compared with others. */
+const comparisonOf = (id: string, names: readonly string[], interval: IntervalMs): string =>
+  `/compare?${withInterval({ series: names.map((name) => `${id}:${encodeURIComponent(name)}`).join() }, interval)}`;
+
 /** A chart without a value, over which one can drag, too. */
 const toEmptyChart = ({ fromMs, toMs }: IntervalMs): ChartData => ({
   times: [fromMs / 1_000, toMs / 1_000],
@@ -133,7 +137,14 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
     <Section
       title={t('history.charts')}
       about={names.length === 0 ? t('history.noNumbers') : <span class="drag-hint">{t('history.zoomHint')}</span>}
-      action={<Exports object={object} interval={interval} hasPlaces={hasPlaces} />}
+      action={
+        <div class="buttons">
+          <a class="button small" href={toAddress(comparisonOf(object._id, shown, interval))}>
+            {t('history.compare')}
+          </a>
+          <Exports object={object} interval={interval} hasPlaces={hasPlaces} />
+        </div>
+      }
     >
       <ParameterChips parameters={parameters} chosen={shown} onToggle={toggle} />
       <Problem error={error.value} />

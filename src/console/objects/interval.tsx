@@ -72,10 +72,12 @@ function textOf(interval: IntervalMs, name: Bound): string {
 interface IntervalProps {
   readonly interval: IntervalMs;
   readonly lastMs: number | undefined;
+  /** False where the page has buttons of its own that move and lengthen it. */
+  readonly hasSteps?: boolean;
   readonly onChange: (interval: IntervalMs) => void;
 }
 
-export function Interval({ interval, lastMs, onChange }: IntervalProps) {
+export function Interval({ interval, lastMs, hasSteps = true, onChange }: IntervalProps) {
   const lengthMs = interval.toMs - interval.fromMs;
   // Days end in the future.
   const end = (): number => Math.max(lastMs ?? 0, Math.min(interval.toMs, serverNowMs()));
@@ -107,16 +109,18 @@ export function Interval({ interval, lastMs, onChange }: IntervalProps) {
         ))}
       </fieldset>
       <Bounds interval={interval} onChange={onChange} />
-      <div class="buttons">
-        <IntervalButton text="interval.earlier" icon="left" onClick={() => onChange(shift(interval, -1))} />
-        <IntervalButton
-          text="interval.later"
-          icon="right"
-          isUseless={interval.toMs >= serverNowMs()}
-          onClick={() => onChange(shift(interval, 1))}
-        />
-        <IntervalButton text="interval.longer" icon="minus" onClick={() => onChange(widen(interval))} />
-      </div>
+      {hasSteps && (
+        <div class="buttons">
+          <IntervalButton text="interval.earlier" icon="left" onClick={() => onChange(shift(interval, -1))} />
+          <IntervalButton
+            text="interval.later"
+            icon="right"
+            isUseless={interval.toMs >= serverNowMs()}
+            onClick={() => onChange(shift(interval, 1))}
+          />
+          <IntervalButton text="interval.longer" icon="minus" onClick={() => onChange(widen(interval))} />
+        </div>
+      )}
     </div>
   );
 }
@@ -146,7 +150,7 @@ function IntervalButton({ text, icon, isUseless = false, onClick }: IntervalButt
 type Bound = 'from' | 'to';
 
 /** Leaving a field applies it, and Enter does. What somebody types is replaced by nothing that happens meanwhile. */
-function Bounds({ interval, onChange }: Omit<IntervalProps, 'lastMs'>) {
+function Bounds({ interval, onChange }: Pick<IntervalProps, 'interval' | 'onChange'>) {
   const { query } = useLocation();
   const typed = useSignal<Partial<Record<Bound, string>>>({});
   const isWrong = useSignal(false);

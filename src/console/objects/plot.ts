@@ -2,9 +2,9 @@
 import type { Signal } from '@preact/signals';
 import uPlot from 'uplot';
 import { serverNowMs } from '../state/clock.js';
-import { formatClock, formatDay, formatMoment, formatNumber } from '../text/language.js';
-import { formOnAxis } from '../text/numbers.js';
+import { formatMoment, formatNumber } from '../text/language.js';
 import { type ChartData, findSingle } from './chart-data.js';
+import { type ColorOf, colorNow, numberAxis, timeAxis } from './plot-axes.js';
 import type { Band, Threshold } from './thresholds.js';
 
 export interface PlotMarks {
@@ -34,14 +34,7 @@ function optionsOf(
   widthPx: number,
   marksNow: () => PlotMarks | undefined,
 ): uPlot.Options {
-  const style = getComputedStyle(document.documentElement);
-  const color = (name: string): string => style.getPropertyValue(name).trim();
-  const axis = {
-    stroke: color('--quiet'),
-    font: `11px ${color('--font')}`,
-    grid: { stroke: color('--line'), width: 1 },
-    ticks: { show: false },
-  };
+  const color = colorNow();
   return {
     width: widthPx,
     height: heightPx,
@@ -51,10 +44,7 @@ function optionsOf(
       x: { range: (plot, from, to) => (plot.data[0].length === 1 ? [from - AROUND_S, from + AROUND_S] : [from, to]) },
       y: { range: (_plot, least, most) => toRange(least, most, marksNow()?.thresholds ?? []) },
     },
-    axes: [
-      { ...axis, size: 30, space: 80, values: (_plot, times, _axis, _space, step) => toTimes(times, step) },
-      { ...axis, size: (_plot, texts) => toWidthPx(texts), values: (_plot, values) => toNumbers(values) },
-    ],
+    axes: [timeAxis(color), numberAxis(color)],
     ...seriesOf(`${label} ${unit}`, color('--accent'), data.range !== undefined),
     hooks: {
       // Alarms below the lines of the grid, thresholds above them.
@@ -107,32 +97,6 @@ function seriesOf(label: string, stroke: string, hasRange: boolean): Pick<uPlot.
 const toColumns = ({ times, values, range }: ChartData): uPlot.AlignedData =>
   [times, values, ...(range ? [range.low, range.high] : [])] as unknown as uPlot.AlignedData;
 
-/** The marks that are shown; uPlot leaves some out. */
-function toNumbers(marks: readonly (number | null)[]): string[] {
-  const form = formOnAxis(marks.filter((mark) => mark !== null));
-  return marks.map((mark) => (mark === null ? '' : formatNumber(mark, form)));
-}
-
-/** The same for all charts with usual numbers, so that their times lie below each other. */
-const LEAST_AXIS_PX = 52;
-const DIGIT_PX = 7;
-
-const toWidthPx = (texts: readonly string[] | null): number =>
-  Math.max(LEAST_AXIS_PX, ...(texts ?? []).map(({ length }) => length * DIGIT_PX + 10));
-
-const DAY_S = 86_400;
-
-/** In the form of the user's language; the date where a day begins. */
-function toTimes(times: readonly number[], stepS: number): string[] {
-  let before = '';
-  return times.map((second) => {
-    const date = formatDay(second * 1_000);
-    const isNewDay = before !== '' && date !== before;
-    before = date;
-    return isNewDay || stepS >= DAY_S ? date : formatClock(second * 1_000, stepS < 60);
-  });
-}
-
 const RANGE_PAD = 0.1;
 
 /** With the thresholds, except those so far away that the values would become a flat line. */
@@ -148,8 +112,6 @@ const DASHES = { critical: [8, 4], warning: [5, 5], info: [2, 5] } as const;
 const BAND_ALPHA = 0.16;
 const EDGE_PX = 3;
 const LEAST_BAND_PX = 2;
-
-type ColorOf = (name: string) => string;
 
 function drawWithin({ ctx, bbox }: uPlot, draw: () => void): void {
   ctx.save();

@@ -25,7 +25,7 @@ interface Page {
   readonly also?: readonly string[];
 }
 
-const MAP: Page = { path: '/', text: 'nav.map', icon: 'map', also: ['/objects'] };
+const MAP: Page = { path: '/', text: 'nav.map', icon: 'map', also: ['/objects', '/compare'] };
 const ALARMS: Page = { path: '/alarms', text: 'nav.alarms', icon: 'bell' };
 const LOG: Page = { path: '/log', text: 'nav.log', icon: 'activity' };
 

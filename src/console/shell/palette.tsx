@@ -182,6 +182,7 @@ function pagesOf(pages: PaletteProps['pages']): Entry[] {
   const toPage = (text: string, icon: IconName, path: string): Entry => ({ text, note, icon, path });
   return [
     ...pages.map(({ path, text, icon }) => toPage(t(text), icon, path)),
+    ...(may('GET', '/objects') ? [toPage(t('palette.compare'), 'activity', '/compare')] : []),
     ...readableStores().map((name) => toPage(titleOfStore(name), 'database', pathOf(name))),
     ...accessTabs().map(({ path, text }) => toPage(text, 'shield', path)),
     ...ACCOUNT.map((name) => toPage(`${t('nav.account')} · ${t(`account.${name}`)}`, 'key', `/account/${name}`)),

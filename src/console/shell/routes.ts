@@ -14,12 +14,18 @@ type Page = ComponentType & { preload(): Promise<unknown> };
 const page = (load: () => Promise<unknown>): Page => lazy(() => loadPage(load)) as Page;
 
 /** With its texts, which other pages do without. */
-const pageWith = (texts: MoreTexts, load: () => Promise<unknown>, more = texts): Page =>
-  page(async () => (await Promise.all([load(), loadTexts(texts), loadTexts(more)]))[0]);
+const pageWith = (texts: MoreTexts, load: () => Promise<unknown>, ...more: readonly MoreTexts[]): Page =>
+  page(async () => (await Promise.all([load(), ...[texts, ...more].map(loadTexts)]))[0]);
 
 const Account = pageWith('pages', () => import('../account/account.js').then(({ Account }) => Account));
 const Access = pageWith('data', () => import('../entities/access.js').then(({ Access }) => Access));
 const Alarms = pageWith('alarms', () => import('../alarms/alarms.js').then(({ Alarms }) => Alarms));
+const Compare = pageWith(
+  'compare',
+  () => import('../compare/compare.js').then(({ Compare }) => Compare),
+  'history',
+  'pages',
+);
 const Data = pageWith('data', () => import('../entities/data.js').then(({ Data }) => Data));
 const ObjectPage = pageWith('pages', () => import('../objects/object-page.js').then(({ ObjectPage }) => ObjectPage));
 const OBJECT_TAB = '/objects/:id/:tab?';
@@ -30,6 +36,7 @@ export const ROUTES: readonly (readonly [path: string, page: Page])[] = [
   [OBJECT_TAB, ObjectPage],
   ['/alarms/:id?', Alarms],
   ['/access/:section?', Access],
+  ['/compare', Compare],
   ['/data/:store?', Data],
   ['/geofences', pageWith('data', () => import('../geofences/geofences.js').then(({ Geofences }) => Geofences))],
   ['/nearest', pageWith('where', () => import('../where/nearest-page.js').then(({ Nearest }) => Nearest))],

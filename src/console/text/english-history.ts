@@ -1,5 +1,6 @@
 /** The texts of the history of an object in English. */
 export const ENGLISH_HISTORY = {
+  'history.compare': 'Compare',
   'history.charts': 'Charts',
   'history.cut': 'Only parameters of the newest {count} packets of the interval can be chosen.',
   'history.cutRoute': 'The route and the replay show the newest {count} packets of the interval.',

@@ -3,6 +3,7 @@ export const ENGLISH_PALETTE = {
   'palette.action': 'Action',
   'palette.add': 'Add an object',
   'palette.command': 'Send a command to {name}',
+  'palette.compare': 'Compare numbers of objects',
   'palette.count.one': '{count} result',
   'palette.count.other': '{count} results',
   'palette.history': 'History of {name}',

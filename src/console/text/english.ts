@@ -1,6 +1,7 @@
 /** The texts of every page in English; every other language has the same keys. */
 import type { ENGLISH_ALARMS } from './english-alarms.js';
 import type { ENGLISH_CHANNELS } from './english-channels.js';
+import type { ENGLISH_COMPARE } from './english-compare.js';
 import type { ENGLISH_DATA } from './english-data.js';
 import type { ENGLISH_DIALOGS } from './english-dialogs.js';
 import type { ENGLISH_HISTORY } from './english-history.js';
@@ -145,6 +146,7 @@ export type ChannelCatalogue = Readonly<Record<keyof typeof ENGLISH_CHANNELS, st
 export type PaletteCatalogue = Readonly<Record<keyof typeof ENGLISH_PALETTE, string>>;
 export type ViewsCatalogue = Readonly<Record<keyof typeof ENGLISH_VIEWS, string>>;
 export type LinkCatalogue = Readonly<Record<keyof typeof ENGLISH_LINKS, string>>;
+export type CompareCatalogue = Readonly<Record<keyof typeof ENGLISH_COMPARE, string>>;
 export type WhereCatalogue = Readonly<Record<keyof typeof ENGLISH_WHERE, string>>;
 export type Texts = Catalogue &
   ChannelCatalogue &
@@ -160,5 +162,6 @@ export type Texts = Catalogue &
   RuleCatalogue &
   ViewsCatalogue &
   LinkCatalogue &
-  WhereCatalogue;
+  WhereCatalogue &
+  CompareCatalogue;
 export type TextKey = keyof Texts;

@@ -2,6 +2,7 @@
 import type { HistoryCatalogue } from './english.js';
 
 export const GERMAN_HISTORY: HistoryCatalogue = {
+  'history.compare': 'Vergleichen',
   'history.charts': 'Diagramme',
   'history.cut': 'Nur Parameter der neuesten {count} Pakete des Zeitraums stehen zur Wahl.',
   'history.cutRoute': 'Weg und Wiedergabe zeigen die neuesten {count} Pakete des Zeitraums.',

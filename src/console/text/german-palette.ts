@@ -5,6 +5,7 @@ export const GERMAN_PALETTE: PaletteCatalogue = {
   'palette.action': 'Aktion',
   'palette.add': 'Objekt hinzufügen',
   'palette.command': 'Befehl an {name} senden',
+  'palette.compare': 'Zahlen von Objekten vergleichen',
   'palette.count.one': '{count} Treffer',
   'palette.count.other': '{count} Treffer',
   'palette.history': 'Verlauf von {name}',

@@ -32,6 +32,10 @@ const MORE = {
     en: () => import('./english-home.js'),
     de: () => import('./german-home.js'),
   },
+  compare: {
+    en: () => import('./english-compare.js'),
+    de: () => import('./german-compare.js'),
+  },
   /** Of stores and of administration. */
   data: {
     en: () => import('./english-data.js'),

@@ -45,6 +45,7 @@ const pages = (): readonly (readonly [string, boolean])[] => [
   ['/log', false],
   ['/nearest?to=48,11', true],
   ...['live', 'history', 'commands', 'settings'].map((tab) => [`/objects/${object}/${tab}`, true] as const),
+  [`/compare?series=${object}:speed`, true],
   ['/models', true],
   [`/models/${model}`, true],
   ['/geofences', true],

@@ -5,6 +5,7 @@ import { expect, test } from '@jest/globals';
 import { ENGLISH } from '../../../src/console/text/english.js';
 import { ENGLISH_ALARMS } from '../../../src/console/text/english-alarms.js';
 import { ENGLISH_CHANNELS } from '../../../src/console/text/english-channels.js';
+import { ENGLISH_COMPARE } from '../../../src/console/text/english-compare.js';
 import { ENGLISH_DATA } from '../../../src/console/text/english-data.js';
 import { ENGLISH_DIALOGS } from '../../../src/console/text/english-dialogs.js';
 import { ENGLISH_HISTORY } from '../../../src/console/text/english-history.js';
@@ -23,6 +24,7 @@ const ROUTES = join(FOLDER, 'shell/routes.ts');
 const MORE: Readonly<Record<string, object>> = {
   alarms: ENGLISH_ALARMS,
   channels: ENGLISH_CHANNELS,
+  compare: ENGLISH_COMPARE,
   data: ENGLISH_DATA,
   dialogs: ENGLISH_DIALOGS,
   home: ENGLISH_HOME,

@@ -1,0 +1,31 @@
+/** The texts of the comparison in German. */
+import type { CompareCatalogue } from './english.js';
+
+export const GERMAN_COMPARE: CompareCatalogue = {
+  'compare.add': 'Zahlen eines Objekts hinzufügen',
+  'compare.avg': 'Mittel',
+  'compare.below': 'Untereinander',
+  'compare.empty': 'Objekt suchen und bis zu acht Zahlen wählen, auch von verschiedenen Objekten',
+  'compare.forbidden': 'Ihre Rolle erlaubt nicht, den Verlauf zu lesen.',
+  'compare.full': 'Das sind {count} Reihen. Entfernen Sie eine, um eine andere hinzuzufügen.',
+  'compare.gone': 'Das Objekt gibt es nicht mehr, oder Sie sehen es nicht mehr.',
+  'compare.hint': 'Ziehen vergrößert, mit Umschalt verschiebt es; „Zurück“ macht es rückgängig.',
+  'compare.layout': 'Anordnung',
+  'compare.left': 'Nach früher verschieben',
+  'compare.manyUnits': 'Ein Diagramm hat höchstens zwei Skalen: Es gibt eines je Einheit.',
+  'compare.max': 'Maximum',
+  'compare.min': 'Minimum',
+  'compare.moment': 'Zeitpunkt',
+  'compare.newest': 'Neuester',
+  'compare.noNumbers': '{name} hat keine Zahlen gesendet.',
+  'compare.none': 'Keine Zahlen in diesem Zeitraum',
+  'compare.numbersOf': 'Zahlen von {name}',
+  'compare.one': 'Ein Diagramm',
+  'compare.remove': '{series} entfernen',
+  'compare.reset': 'Ausschnitt aufheben',
+  'compare.right': 'Nach später verschieben',
+  'compare.series': 'Reihen',
+  'compare.title': 'Vergleichen',
+  'compare.zoomIn': 'Vergrößern',
+  'compare.zoomOut': 'Verkleinern',
+};
