@@ -1,4 +1,7 @@
-/** `npm run simulate -- --seed 42 --runs 1000 [--seconds 60] [--trace]`: runs worlds one after the other, and prints one line for each. */
+/**
+ * `npm run simulate -- --seed 42 --runs 1000 [--seconds 60] [--only presence] [--trace]`: runs worlds one after the other, and prints one
+ * line for each.
+ */
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
 import { addTo, type Census, missingIn, WANTED } from './census.js';
@@ -11,8 +14,12 @@ interface Options {
   readonly runs: number;
   /** No run begins later. */
   readonly seconds: number;
+  /** Only runs of this kind, which keep their seeds; null for all. */
+  readonly only: string | null;
   readonly trace: boolean;
 }
+
+const KINDS = ['plain', 'workers', 'commands', 'presence'];
 
 const RUNS_MAX = 1_000_000;
 const SECONDS_MAX = 86_400;
@@ -28,10 +35,14 @@ function parseOptions(args: readonly string[]): Options {
     seed: { type: 'string' },
     runs: { type: 'string' },
     seconds: { type: 'string' },
+    only: { type: 'string' },
     trace: { type: 'boolean' },
   } as const;
   const { values } = parseArgs({ args: [...args], options });
+  if (values.only !== undefined && !KINDS.includes(values.only))
+    throw new TypeError(`--only: expected one of ${KINDS.join(', ')}, not "${values.only}"`);
   return {
+    only: values.only ?? null,
     seed: parseNumber('--seed', values.seed ?? '1', 2 ** 31 - 1),
     runs: parseNumber('--runs', values.runs ?? '100', RUNS_MAX),
     seconds: parseNumber('--seconds', values.seconds ?? String(SECONDS_MAX), SECONDS_MAX),
@@ -55,7 +66,7 @@ function report(found: Plan, error: unknown, { seed, run }: { seed: number; run:
 }
 
 async function main(): Promise<number> {
-  const { seed, runs, seconds, trace } = parseOptions(process.argv.slice(2));
+  const { seed, runs, seconds, only, trace } = parseOptions(process.argv.slice(2));
   const census: Census = new Map();
   const untilMs = performance.now() + seconds * 1_000;
   let run = 0;
@@ -64,6 +75,7 @@ async function main(): Promise<number> {
     let line = '';
     let hasFailed = false;
     const property = fc.asyncProperty(plan, async (drawn) => {
+      if (only !== null && (extraOf(drawn) ?? 'plain') !== only) return;
       let lines: readonly string[] = [];
       try {
         const onTrace = (all: readonly string[]): void => {
@@ -90,11 +102,11 @@ async function main(): Promise<number> {
       report(details.counterexample?.[0] as Plan, details.errorInstance, { seed, run });
       return 1;
     }
-    print(`run ${run}: seed ${seed + run}, ${line}, ${Math.round(performance.now() - startMs)} ms`);
+    if (line !== '') print(`run ${run}: seed ${seed + run}, ${line}, ${Math.round(performance.now() - startMs)} ms`);
   }
   for (const name of WANTED) print(`${String(census.get(name) ?? 0).padStart(8)} ${name}`);
   const missing = missingIn(census);
-  if (run < CENSUS_RUNS || missing.length === 0) return 0;
+  if (run < CENSUS_RUNS || only !== null || missing.length === 0) return 0;
   print(`The census is not complete: ${missing.join(', ')}`);
   return 1;
 }

@@ -20,6 +20,8 @@ export interface PresenceOptions {
 
 /** `config.offlineAfter` at the beginning, by the number of the device: those with even numbers are connected over MQTT. */
 const OFFLINE_AFTER_MS: readonly (number | null)[] = [null, 4_000, 6_000, null];
+/** How many messages are sent together. */
+const BURST = 8;
 /** A device that was heard this much before, or after, its time is over may be either. */
 const UNSURE_MS = 4_000;
 
@@ -59,6 +61,11 @@ export class Presence {
       // Whether a device has this, or its connection counts, stays as it is.
       if (nth === 1 || (nth === 2 && step.offlineAfterMs !== null)) {
         setOfflineAfter(device?.objectId as string, step.offlineAfterMs);
+      }
+    } else if (step.kind === 'burst') {
+      for (let more = 0; more < BURST; more++) {
+        const sender = more % 2 === 0 ? device : devices[(nth + more) % devices.length];
+        time.after(more * step.apartMs, null, () => sender?.send(1, null));
       }
     } else if (device instanceof MqttDevice) {
       device.break(step.learnsMs);

@@ -56,6 +56,8 @@ export type CommandStep = { readonly device: number; readonly user: number } & (
 export type PresenceStep = { readonly device: number } & (
   | { readonly kind: 'break'; readonly learnsMs: number; readonly awayMs: number }
   | { readonly kind: 'silence'; readonly offlineAfterMs: number | null }
+  /** It sends several messages, and the others between them. */
+  | { readonly kind: 'burst'; readonly apartMs: number }
 );
 
 export type StepKind = Step['kind'];
@@ -92,6 +94,7 @@ export const COMMAND_GROUPS: Readonly<Record<string, readonly StepKind[]>> = {
 export const PRESENCE_GROUPS: Readonly<Record<string, readonly StepKind[]>> = {
   breaks: ['break'],
   silences: ['silence'],
+  bursts: ['burst'],
   freezes: ['freeze'],
   kills: ['kill'],
   strikes: ['strike'],
@@ -140,13 +143,17 @@ const shape = <K extends StepKind>(kind: K, fields: Record<string, fc.Arbitrary<
 const fault = fc.constantFrom('requestLost', 'replyLost', 'late', 'twice');
 
 /** Most of them are short; some last longer than leases and answers. */
-const strike = (downMs: fc.Arbitrary<number>, at: fc.Arbitrary<CommandKind>): fc.Arbitrary<Step> =>
+const strike = (
+  downMs: fc.Arbitrary<number>,
+  at: fc.Arbitrary<CommandKind>,
+  faults: readonly StrikeStep['fault'][] = ['freeze', 'freeze', 'kill', 'elect', 'lose', 'delay'],
+): fc.Arbitrary<Step> =>
   shape('strike', {
     instance: index,
     at,
     moment: fc.constantFrom('before', 'after'),
     left: fc.nat({ max: 2 }),
-    fault: fc.constantFrom('freeze', 'freeze', 'kill', 'elect', 'lose', 'delay'),
+    fault: fc.constantFrom(...faults),
     downMs,
   });
 const soon = fc.constantFrom(50, 400, 3_000);
@@ -199,7 +206,9 @@ const workerStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: shape('wait', { ms: fc.constantFrom(1_500, 6_000) }) },
   { weight: 3, arbitrary: shape('freeze', { instance: index, downMs: leaseMs }) },
   { weight: 1, arbitrary: shape('kill', { instance: index, downMs: leaseMs }) },
-  { weight: 5, arbitrary: strike(leaseMs, fc.constantFrom('begin', 'begin', 'commit', 'write', 'read')) },
+  // Who comes back with a commit after another instance has taken over.
+  { weight: 6, arbitrary: strike(fc.constantFrom(7_000, 12_000), fc.constantFrom('begin', 'commit'), ['freeze']) },
+  { weight: 3, arbitrary: strike(leaseMs, anyCommand) },
   { weight: 3, arbitrary: strike(soon, anyCommand) },
 );
 const workers = fc.array(fc.record({ before: fc.nat({ max: 60 }), step: workerStep }), { minLength: 4, maxLength: 18 });
@@ -230,10 +239,12 @@ const presenceStep: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: shape('break', {
       device: index,
       learnsMs: fc.constantFrom(1, 50, 2_000, 25_000),
-      awayMs: fc.constantFrom(1, 50, 1_500, 4_000, 12_000),
+      // Half of them come again in the moment in which their end is stored.
+      awayMs: fc.oneof(fc.constantFrom(1, 50, 1_500, 4_000, 12_000), fc.integer({ min: 1_995, max: 2_020 })),
       ms: fc.constantFrom(1, 40, 1_500, 4_000),
     }),
   },
+  { weight: 4, arbitrary: shape('burst', { device: index, apartMs: fc.constantFrom(0.3, 1, 3) }) },
   { weight: 4, arbitrary: shape('wait', { ms: fc.constantFrom(1_500, 4_000, 8_000) }) },
   {
     weight: 2,

@@ -47,7 +47,7 @@ const INSTANCES_MAX = 3;
 
 const COMMAND_STEPS: ReadonlySet<string> = new Set(['order', 'end', 'bar', 'look', 'drop', 'behave']);
 const isCommandStep = (step: Step): step is Step & CommandStep => COMMAND_STEPS.has(step.kind);
-const PRESENCE_STEPS: ReadonlySet<string> = new Set(['break', 'silence']);
+const PRESENCE_STEPS: ReadonlySet<string> = new Set(['break', 'silence', 'burst']);
 const isPresenceStep = (step: Step): step is Step & PresenceStep => PRESENCE_STEPS.has(step.kind);
 
 const handlerOf = (nth: number): string => HANDLERS[nth % HANDLERS.length]?.name as string;
@@ -448,7 +448,7 @@ export class World {
     this.database.heal();
     this.commands?.heal();
     this.presence?.wake();
-    for (const device of this.devices) device.send(1, null);
+    this.#sendLast();
     await this.#rest();
     await this.time.advance(SETTLE_MS);
     this.#check();
@@ -459,6 +459,11 @@ export class World {
     checkStored(this.database.server, this.devices);
     for (const viewer of this.viewers) checkReceived(this.database.server, viewer, objectIds);
     if (this.receivers !== null) this.#checkWebhooks(this.receivers, objectIds);
+  }
+
+  /** One more packet of each device. One that is connected is online without any. */
+  #sendLast(): void {
+    for (const device of this.devices) if (!(device instanceof MqttDevice)) device.send(1, null);
   }
 
   /** What is sent when nothing disturbs must arrive as well. */
@@ -484,7 +489,7 @@ export class World {
     presence.leave();
     await stay();
     presence.wake();
-    for (const device of this.devices) device.send(1, null);
+    this.#sendLast();
     await stay();
     presence.check();
   }

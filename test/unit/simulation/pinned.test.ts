@@ -248,6 +248,7 @@ test('prints a line for each run, and what the runs have reached', async () => {
 test.each([
   ['--seed', 'banana', '--seed: expected a whole number of at most 2147483647, not "banana"\n'],
   ['--runs', '1e3', '--runs: expected a whole number of at most 1000000, not "1e3"\n'],
+  ['--only', 'banana', '--only: expected one of plain, workers, commands, presence, not "banana"\n'],
 ])('refuses %s %s with a sentence', async (name, value, sentence) => {
   await expect(simulate(name, value)).rejects.toMatchObject({ code: 2, stderr: sentence });
 });
