@@ -68,7 +68,7 @@ export const HISTORY_LIMITS = {
   packedNamesWaiting: 1_000,
   packedNamesWaitingPerCaller: 4,
   // Packing: the rows of an object that are planned together, and their bytes. What is stored waits longer than an insert may take, for so many
-  // objects at a time. A tenth of a core packs more than so many packets a second. The least pause between two passes, and the objects of one.
+  // objects at a time. So many packets a second are stored, or made to count. The least pause between two passes, and the objects of one.
   packingRows: 10_000,
   packingBytes: 8 * MIB,
   packingSettleMs: 60 * SECOND_MS,

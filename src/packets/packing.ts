@@ -205,7 +205,7 @@ class Pass {
     return clock.steadyMs() - first.storedAtMs >= LIMITS.packingSettleMs;
   }
 
-  /** Works, then pauses for as long, and so long that all of the work takes a tenth of a core. */
+  /** Works, then pauses for as long, and for long enough to keep the rate: each packet is counted when it is stored, and when it counts. */
   async #work<T>(packetsIn: (result: T) => number, work: () => Promise<T>): Promise<T> {
     const startMs = clock.steadyMs();
     const result = await work();
