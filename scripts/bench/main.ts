@@ -15,6 +15,7 @@ import { FLOOD_SECONDS, measureFlood } from './flood.js';
 import { becomeQuiet, measure, type Round, type Timing } from './measure.js';
 import { measureNeighbours, NEIGHBOURS_SECONDS } from './neighbours.js';
 import { measurePacked, PACKED_SECONDS } from './packed.js';
+import { measurePackedDatabase, PACKED_CACHE_MB, PACKED_DATABASE_SECONDS } from './packed-database.js';
 import { measureRules } from './rules.js';
 import { type Place, type RunningServer, SERVERS, type ServerName, startServer } from './servers.js';
 import { type Measurement, toTable } from './table.js';
@@ -34,13 +35,15 @@ small machine: nothing else should run.
                        console measures the web console in a real browser: only when asked for;
                        neighbours measures what attacks of one tenant cost another one: only when asked for;
                        flood measures what a flood of webhooks of one tenant costs another one: only when asked for;
-                       P measures the form of packed history, beside Parquet: only when asked for
+                       P measures the form of packed history, beside Parquet: only when asked for;
+                       PD measures packed history in a database with a small cache: only when asked for
   --servers <names>    these servers: ${SERVERS.join(',')}
   --rounds <n>         how often each server has its turn (default 5)
   --seconds <s>        how long a workload is measured in a round (default 1.3); of the console, how long
                        its fleet sends packets (default 60); of neighbours, how long each attack (default 3.5);
-                       of flood, how long each of its intervals (default 5); of P, each of its CPU times (default 0.5)
-  --scale <n>          so many times the data, which is 1,000 objects and 200,000 packets
+                       of flood, how long each of its intervals (default 5); of P, each of its CPU times (default 0.5);
+                       of PD, how long it stores packets (default 40)
+  --scale <n>          so many times the data, which is 1,000 objects and 200,000 packets; of PD, 1,000,000
   --recordings <folder>
                        recordings that P measures, too: CSV files with a column time, in ms, and numbers
   --json <file>        writes every round of every measurement there
@@ -53,7 +56,7 @@ const QUICK = { rounds: 1, seconds: 0.3 };
 const QUICK_SERVERS = 'ours,usual,floor';
 const FULL = { rounds: 5, seconds: 1.3 };
 /** What `--only` measures beside the workloads. */
-const ON_REQUEST = ['H', 'R', 'console', 'neighbours', 'flood', 'P'];
+const ON_REQUEST = ['H', 'R', 'console', 'neighbours', 'flood', 'P', 'PD'];
 /** How many events are sent at once to measure how long webhooks take for them. */
 const BACKLOG = 100_000;
 const WARM_LEAST_MS = 300;
@@ -100,6 +103,8 @@ function readOptions() {
     neighbours: only?.includes('neighbours') ?? false,
     flood: only?.includes('flood') ?? false,
     packed: only?.includes('P') ?? false,
+    packedDatabase: only?.includes('PD') ?? false,
+    packedDatabaseSeconds: parsePositive('seconds', values.seconds, PACKED_DATABASE_SECONDS),
     packedSeconds: parsePositive('seconds', values.seconds, PACKED_SECONDS),
     recordings: values.recordings ?? null,
     floodSeconds: parsePositive('seconds', values.seconds, FLOOD_SECONDS),
@@ -136,7 +141,7 @@ function choose<T>(
 
 /** Starts a MongoDB for the duration of the measurement. */
 async function startMongodb(
-  given: string | undefined,
+  { mongodb: given, packedDatabase }: Pick<Options, 'mongodb' | 'packedDatabase'>,
   folder: string,
 ): Promise<{ uri: string; stop(): Promise<void> }> {
   if (given !== undefined) return { uri: given, stop: async () => undefined };
@@ -146,6 +151,7 @@ async function startMongodb(
     searchPath: process.env.PATH ?? '',
     cacheFolder: defaultCacheFolder(process.env, homedir(), process.platform),
     log: quiet,
+    ...(packedDatabase && { cacheSizeMb: PACKED_CACHE_MB }),
   });
 }
 
@@ -176,7 +182,7 @@ function isMeant(server: ServerName, { kind, withoutFloor, onlyOurs }: Workload)
 }
 
 async function run(options: Options, folder: string, signal: AbortSignal): Promise<{ text: string; results: object }> {
-  const mongodb = await startMongodb(options.mongodb, folder);
+  const mongodb = await startMongodb(options, folder);
   const servers = new Map<ServerName, RunningServer>();
   try {
     const { pid, version } = await prepare(mongodb.uri, options);
@@ -214,9 +220,18 @@ async function run(options: Options, folder: string, signal: AbortSignal): Promi
     const ofPacked = options.packed
       ? await measurePacked({ ...options, seconds: options.packedSeconds, folder, say })
       : null;
+    const ofPackedDatabase = options.packedDatabase
+      ? await measurePackedDatabase({
+          ...options,
+          seconds: options.packedDatabaseSeconds,
+          place,
+          mongodProcessId: pid,
+          say,
+        })
+      : null;
     return toResults(options, rounds, {
       version,
-      others: [webhooks, ofRules, ofConsole, ofNeighbours, ofFlood, ofPacked],
+      others: [webhooks, ofRules, ofConsole, ofNeighbours, ofFlood, ofPacked, ofPackedDatabase],
     });
   } finally {
     for (const server of servers.values()) await server.stop();
@@ -287,7 +302,7 @@ function toResults(
   const { objects } = options.size;
   const seconds = options.timing.measureMs / 1_000;
   const rounded = `Medians of ${options.rounds} rounds of ${seconds} s; ${objects.toLocaleString('en-US')} objects; `;
-  const note = `${options.console || options.neighbours || options.flood || options.packed ? '' : rounded}${machine}.`;
+  const note = `${options.console || options.neighbours || options.flood || options.packed || options.packedDatabase ? '' : rounded}${machine}.`;
   const table = options.workloads.length === 0 ? null : toTable(options.workloads, measurements);
   return {
     text: [table, ...others, note].filter((one) => one !== null).join('\n\n'),

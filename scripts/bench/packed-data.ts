@@ -135,24 +135,26 @@ export function toStoredPackets({ samples }: DataSet, isIdChosen: boolean): Stor
     const id = isIdChosen ? hexOf(random, 24) : givenId(arrivalMs, counter);
     return { id, stampUs, sample };
   });
-  return { packets, rows: packets.map(toRow) };
+  return { packets, rows: packets.map((packet) => toRow(packet, OBJECT_ID)) };
 }
 
 const hexOf = (random: () => number, digits: number): string =>
   Array.from({ length: digits }, () => Math.floor(random() * 16).toString(16)).join('');
 
-const givenId = (timeMs: number, counter: number): string =>
+/** An `_id` as the service gives it. */
+export const givenId = (timeMs: number, counter: number): string =>
   Math.floor(timeMs / 1_000).toString(16) + PROCESS + counter.toString(16).padStart(6, '0');
 
-function toRow({ id, stampUs, sample }: StoredPacket): Buffer {
+/** A packet as it is stored. */
+export function toRow({ id, stampUs, sample }: StoredPacket, object: ObjectId): Buffer {
   const { time, ...parameters } = sample;
   return toBson(
     {
-      _id: new NewPacketKey(new ObjectId(id), OBJECT_ID),
+      _id: new NewPacketKey(new ObjectId(id), object),
       _ts: stampUs,
       time,
       online: true,
-      _oid: OBJECT_ID,
+      _oid: object,
       id: 'truck-7',
       _gid: GROUP_ID,
       ...parameters,
