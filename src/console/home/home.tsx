@@ -63,7 +63,7 @@ function Others() {
   );
   const tablePart = usePart(
     table,
-    withTexts(() => import('./object-table.js')),
+    withTexts(() => loadTexts('bulk').then(() => import('./object-table.js'))),
     shown === 'table',
   );
   if (shown === 'map') return isStrip && tilesPart ? <tilesPart.Strip /> : null;

@@ -7,10 +7,12 @@ import { worstByObject } from '../state/alarms.js';
 import { loading, objectRevision, objects, stateRevision } from '../state/fleet.js';
 import { t } from '../text/language.js';
 import { useShow } from './address.js';
+import { mayChoose } from './chosen.js';
 import { ColumnPicker } from './column-picker.js';
 import { parametersOfFleet, parseColumns } from './columns.js';
 import { Mark } from './mark.js';
 import { countedMs, selectedId, visible } from './selection.js';
+import { ChoiceBar, ChooseAll, ChooseOne, onChoiceKey } from './table-choice.js';
 import { type Column, columnsOf, ownTitles, sortObjects, usualColumns } from './table-columns.js';
 import { toCsv } from './table-csv.js';
 import { by, columns } from './view.js';
@@ -47,7 +49,12 @@ export function ObjectTable() {
     headPx: ROW_PX,
     shown: selected,
   });
-  const onKey = useTableKeys(element, rows.length);
+  const canChoose = mayChoose();
+  const onArrow = useTableKeys(element, rows.length);
+  const onKey = (event: KeyboardEvent): void => {
+    if (canChoose && onChoiceKey(event, rows)) event.preventDefault();
+    else onArrow(event);
+  };
   return (
     <section class="object-table" aria-label={t('view.table')}>
       <p class="tiles-head">
@@ -55,17 +62,20 @@ export function ObjectTable() {
         <button type="button" class="link-button" onClick={() => download(shown, rows)}>
           <Icon name="download" size={16} /> {t('table.csv')}
         </button>
+        {canChoose && <ChoiceBar rows={rows} />}
       </p>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys of the rows in it */}
       <div ref={element} class="object-rows" onScroll={onScroll} onKeyDown={onKey}>
         <table aria-rowcount={rows.length + 1}>
           <colgroup>
+            {canChoose && <col class="choice" />}
             {shown.map(({ name }) => (
               <col key={name} class={name === 'name' || name === 'alarm' ? 'wide' : undefined} />
             ))}
           </colgroup>
           <thead>
             <tr aria-rowindex={1}>
+              {canChoose && <ChooseAll rows={rows} />}
               {shown.map((column) => (
                 <Title key={column.name} column={column} />
               ))}
@@ -74,7 +84,7 @@ export function ObjectTable() {
           <tbody>
             <tr class="spare" style={{ height: `${first * ROW_PX}px` }} />
             {rows.slice(first, last).map(({ _id }, index) => (
-              <Row key={_id} id={_id} index={first + index} columns={shown} />
+              <Row key={_id} id={_id} index={first + index} columns={shown} canChoose={canChoose} />
             ))}
             <tr class="spare" style={{ height: `${(rows.length - last) * ROW_PX}px` }} />
           </tbody>
@@ -124,9 +134,10 @@ interface RowProps {
   readonly id: string;
   readonly index: number;
   readonly columns: readonly Column[];
+  readonly canChoose: boolean;
 }
 
-function Row({ id, index, columns }: RowProps) {
+function Row({ id, index, columns, canChoose }: RowProps) {
   stateRevision.value;
   objectRevision.value;
   const show = useShow();
@@ -137,6 +148,7 @@ function Row({ id, index, columns }: RowProps) {
   const hasName = columns.some(({ name }) => name === 'name');
   return (
     <tr aria-rowindex={index + 2} class={isSelected ? 'selected' : undefined} onClick={select}>
+      {canChoose && <ChooseOne object={object} />}
       {columns.map((column, at) => {
         const text = column.text(object);
         const isButton = column.name === 'name' || (!hasName && at === 0);

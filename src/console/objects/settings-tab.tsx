@@ -8,8 +8,8 @@ import { request } from '../state/api.js';
 import { labelsOf } from '../state/by-name.js';
 import { type FleetObject, removeObject } from '../state/fleet.js';
 import { useLocation } from '../state/location.js';
-import { namedOf, titleOf } from '../state/references.js';
-import { may } from '../state/session.js';
+import { groupsBelow, type Named, namedOf, titleOf } from '../state/references.js';
+import { may, user } from '../state/session.js';
 import { write } from '../state/write.js';
 import { t } from '../text/language.js';
 import { ConnectDevice } from './connect-device.js';
@@ -39,6 +39,13 @@ const toLabels = (text: string): string[] => [
   ),
 ];
 
+/** One's own group and those below it; none for an object of another group, which only its own people move. */
+function groupsToMove(present: string): readonly Named[] {
+  const all = namedOf('groups');
+  const below = groupsBelow(user.value?.group ?? '', all);
+  return below.has(present) ? all.filter(({ _id }) => below.has(_id)) : [];
+}
+
 interface TextProps {
   readonly name: string;
   readonly label: string;
@@ -60,6 +67,8 @@ function Fields({ object }: { object: FleetObject }) {
   const active = useSignal(object.active);
   const model = useSignal(object.model);
   const models = namedOf('models');
+  const group = useSignal(object.group);
+  const groups = may('POST', `/objects/${object._id}/move`) ? groupsToMove(object.group) : [];
   const work = useWork();
   const save = async (): Promise<void> => {
     const body = {
@@ -71,7 +80,10 @@ function Fields({ object }: { object: FleetObject }) {
       ...(labels.value !== knownLabels && { labels: toLabels(labels.value) }),
       ...(description.value !== (object.description ?? '') && { description: description.value }),
     };
-    await request('PATCH /api/v1/objects/{id}', { path: { id: object._id }, body });
+    const path = { id: object._id };
+    await request('PATCH /api/v1/objects/{id}', { path, body });
+    if (group.value !== object.group)
+      await request('POST /api/v1/objects/{id}/move', { path, body: { group: group.value } });
     notify(t('profile.saved'));
   };
   return (
@@ -85,6 +97,15 @@ function Fields({ object }: { object: FleetObject }) {
             value={model.value}
             options={models.map((one) => [one._id, titleOf(one)])}
             onChange={write(model)}
+          />
+        )}
+        {groups.length > 1 && (
+          <Select
+            label={t('entity.group')}
+            name="group"
+            value={group.value}
+            options={groups.map((one) => [one._id, titleOf(one)])}
+            onChange={write(group)}
           />
         )}
         <Text name="status" label={t('settings.status')} text={status} />

@@ -1,5 +1,7 @@
 /** The texts of every page in English; every other language has the same keys. */
+
 import type { ENGLISH_ALARMS } from './english-alarms.js';
+import type { ENGLISH_BULK } from './english-bulk.js';
 import type { ENGLISH_CHANNELS } from './english-channels.js';
 import type { ENGLISH_COMPARE } from './english-compare.js';
 import type { ENGLISH_DATA } from './english-data.js';
@@ -144,6 +146,7 @@ export type HistoryCatalogue = Readonly<Record<keyof typeof ENGLISH_HISTORY, str
 export type RuleCatalogue = Readonly<Record<keyof typeof ENGLISH_RULES, string>>;
 export type ChannelCatalogue = Readonly<Record<keyof typeof ENGLISH_CHANNELS, string>>;
 export type PaletteCatalogue = Readonly<Record<keyof typeof ENGLISH_PALETTE, string>>;
+export type BulkCatalogue = Readonly<Record<keyof typeof ENGLISH_BULK, string>>;
 export type ViewsCatalogue = Readonly<Record<keyof typeof ENGLISH_VIEWS, string>>;
 export type LinkCatalogue = Readonly<Record<keyof typeof ENGLISH_LINKS, string>>;
 export type CompareCatalogue = Readonly<Record<keyof typeof ENGLISH_COMPARE, string>>;
@@ -160,6 +163,7 @@ export type Texts = Catalogue &
   HistoryCatalogue &
   AlarmCatalogue &
   RuleCatalogue &
+  BulkCatalogue &
   ViewsCatalogue &
   LinkCatalogue &
   WhereCatalogue &

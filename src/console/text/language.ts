@@ -73,6 +73,11 @@ const MORE = {
     en: () => import('./english-views.js'),
     de: () => import('./german-views.js'),
   },
+  /** Of changes of many objects. */
+  bulk: {
+    en: () => import('./english-bulk.js'),
+    de: () => import('./german-bulk.js'),
+  },
   /** Of share links. */
   links: {
     en: () => import('./english-links.js'),

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { ENGLISH } from '../../../src/console/text/english.js';
 import { ENGLISH_ALARMS } from '../../../src/console/text/english-alarms.js';
+import { ENGLISH_BULK } from '../../../src/console/text/english-bulk.js';
 import { ENGLISH_CHANNELS } from '../../../src/console/text/english-channels.js';
 import { ENGLISH_COMPARE } from '../../../src/console/text/english-compare.js';
 import { ENGLISH_DATA } from '../../../src/console/text/english-data.js';
@@ -23,6 +24,7 @@ const FOLDER = 'src/console';
 const ROUTES = join(FOLDER, 'shell/routes.ts');
 const MORE: Readonly<Record<string, object>> = {
   alarms: ENGLISH_ALARMS,
+  bulk: ENGLISH_BULK,
   channels: ENGLISH_CHANNELS,
   compare: ENGLISH_COMPARE,
   data: ENGLISH_DATA,
