@@ -31,7 +31,11 @@ export function createGeofenceMap(container: HTMLElement, options: GeofenceMapOp
   const { map } = base;
   const layer = base.loaded.then(() => createGeofenceLayer(map, options.isDark));
   const draw = layer.then(() => createDraw(map, options.isDark));
-  void draw.then((one) => onChange(one, options.onShape));
+  let started: TerraDraw | null = null;
+  void draw.then((one) => {
+    started = one;
+    onChange(one, options.onShape);
+  });
   let isDrawing = false;
   map.on('click', ({ point }) => {
     const id = isDrawing ? undefined : findAt(map, point);
@@ -71,7 +75,8 @@ export function createGeofenceMap(container: HTMLElement, options: GeofenceMapOp
     },
     zoomBy: (levels: number): void => void map.zoomTo(map.getZoom() + levels, { duration: 0 }),
     remove(): void {
-      void draw.then((one) => one.stop());
+      // Before the map is gone, from which it takes what it has drawn.
+      started?.stop();
       map.remove();
     },
   };
