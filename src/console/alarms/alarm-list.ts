@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { fold } from '../../core/fold.js';
 import { type Alarm, isOpen, isWaiting, onAlarm, SEVERITIES, type Severity } from '../state/alarms.js';
 import { listPages } from '../state/api.js';
+import { useServerReturn } from '../state/fetched.js';
 import { objectRevision, objects } from '../state/fleet.js';
 import { interruptions, isLost } from '../state/live.js';
 
@@ -43,6 +44,8 @@ export function useAlarmList(filter: AlarmFilter): AlarmList {
   const isLoaded = useSignal(false);
   const isCut = useSignal(false);
   const error = useSignal<unknown>(null);
+  const attempt = useSignal(0);
+  useServerReturn(error, () => attempt.value++);
   useEffect(() => {
     shown.value = filter;
   }, [JSON.stringify(filter)]);
@@ -81,7 +84,7 @@ export function useAlarmList(filter: AlarmFilter): AlarmList {
       },
     );
     return () => stop.abort();
-  }, [JSON.stringify(cleared), isReady, interruptions.value]);
+  }, [JSON.stringify(cleared), isReady, interruptions.value, attempt.value]);
   const known = useComputed<readonly Alarm[]>(() => {
     revision.value;
     return [...all.values()];

@@ -60,7 +60,13 @@ function AlarmPage({ id }: { id: string }) {
       <div class="alarms-body">
         <section class="alarms-list" aria-label={t('nav.alarms')}>
           <Problem error={list.error.value ?? work.error.value} />
-          <Selection rows={rows} chosen={chosen} selected={selected} onAcknowledge={acknowledgeThese} />
+          <Selection
+            rows={rows}
+            isLoaded={list.isLoaded.value}
+            chosen={chosen}
+            selected={selected}
+            onAcknowledge={acknowledgeThese}
+          />
           <Rows
             list={list}
             id={id}
@@ -115,13 +121,14 @@ function Head() {
 
 interface SelectionProps {
   readonly rows: readonly Alarm[];
+  readonly isLoaded: boolean;
   readonly chosen: Signal<ReadonlySet<string>>;
   readonly selected: readonly Alarm[];
   readonly onAcknowledge: (alarms: readonly Alarm[]) => void;
 }
 
 /** How many there are, and what is done with many at once. */
-function Selection({ rows, chosen, selected, onAcknowledge }: SelectionProps) {
+function Selection({ rows, isLoaded, chosen, selected, onAcknowledge }: SelectionProps) {
   const waiting = rows.filter(isWaiting);
   const mayMany = may('POST', '/alarms/acknowledge');
   const choose = (isAll: boolean): void => write(chosen)(new Set(isAll ? waiting.map(({ _id }) => _id) : []));
@@ -138,9 +145,10 @@ function Selection({ rows, chosen, selected, onAcknowledge }: SelectionProps) {
         </label>
       )}
       <p role="status">
-        {selected.length > 0
-          ? tn('alarms.chosen', selected.length)
-          : `${tn('alarms.count', rows.length)} · ${tn('alarms.waiting', waiting.length)}`}
+        {selected.length > 0 && tn('alarms.chosen', selected.length)}
+        {selected.length === 0 &&
+          (isLoaded || rows.length > 0) &&
+          `${tn('alarms.count', rows.length)} · ${tn('alarms.waiting', waiting.length)}`}
       </p>
       {selected.length > 0 && (
         <button type="button" class="button small primary" onClick={() => onAcknowledge(selected)}>

@@ -1,6 +1,5 @@
 /** Geofences in a list and on a map: draw, change and remove them. */
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import { DataTabs } from '../entities/data-tabs.js';
 import { EntityForm } from '../entities/entity-form.js';
 import { kindOf } from '../entities/kinds.js';
@@ -11,6 +10,7 @@ import { Icon } from '../parts/icon.js';
 import { Empty, NotPermitted, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
 import { request } from '../state/api.js';
+import { useFetched } from '../state/fetched.js';
 import { areGeofencesCut, type Geofence, geofences, loadGeofences, MAX_GEOFENCES } from '../state/geofences.js';
 import { isOwn, may } from '../state/session.js';
 import { write } from '../state/write.js';
@@ -30,12 +30,7 @@ export function Geofences() {
 }
 
 function ListAndMap() {
-  const error = useSignal<unknown>(null);
-  const reload = (): Promise<void> =>
-    loadGeofences().catch((thrown: unknown) => {
-      error.value = thrown;
-    });
-  useEffect(() => void reload(), []);
+  const { error, reload } = useFetched(loadGeofences);
   const drawing = useDrawing();
   const asJson = useSignal<Geofence | 'new' | null>(null);
   const removed = useSignal<Geofence | null>(null);

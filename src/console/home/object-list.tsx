@@ -9,6 +9,7 @@ import { SearchField } from '../parts/search-field.js';
 import { VirtualList } from '../parts/virtual-list.js';
 import { worstByObject } from '../state/alarms.js';
 import { loadError, loadFleet, loading, objects, packetsPerSecond, stateRevision } from '../state/fleet.js';
+import { isLost } from '../state/live.js';
 import { toAddress } from '../state/location.js';
 import { loadPart, usePart } from '../state/parts.js';
 import { may } from '../state/session.js';
@@ -165,7 +166,7 @@ function Filters() {
           tabIndex={isEmpty(one) ? -1 : 0}
           onClick={() => isEmpty(one) || show({ show: one })}
         >
-          {one !== 'all' && <i class={CLASSES[one]} />}
+          {one !== 'all' && <i class={markOf(one)} />}
           {t(one === 'critical' || one === 'warning' ? `severity.${one}` : `filter.${one}`)}{' '}
           {isComplete && <span>{formatNumber(counts.value[one])}</span>}
         </button>
@@ -184,6 +185,10 @@ const CLASSES: Readonly<Record<Exclude<Filter, 'all'>, string>> = {
   standing: 'dot online',
   online: 'dot online reporting',
 };
+
+/** Green only while it is true: without the server, nobody knows. */
+const markOf = (one: Exclude<Filter, 'all'>): string =>
+  isLost.value && CLASSES[one].startsWith('dot online') ? 'dot unknown' : CLASSES[one];
 
 function OrderSelect() {
   const show = useShow();

@@ -38,10 +38,14 @@ export function useFetched<T>(fetchData: () => Promise<T>, inputs: readonly unkn
     oldest.current = asked.current + 1;
     void reload();
   }, inputs);
-  // The page must not keep what it says of a server that is back.
+  useServerReturn(error, () => void reload());
+  return { data, error, reload };
+}
+
+/** Calls the function when a server is back that could not be reached: the page must not keep what it says of it. */
+export function useServerReturn(error: Signal<unknown>, again: () => void): void {
   useEffect(() => {
     const failed = error.peek();
-    if (!isOffline.value && failed instanceof VigilError && failed.status === 0) void reload();
+    if (!isOffline.value && failed instanceof VigilError && failed.status === 0) again();
   }, [isOffline.value]);
-  return { data, error, reload };
 }

@@ -109,6 +109,44 @@ test('loads the journal of commands that it could not reach again when the serve
   await problem.waitFor({ state: 'detached' });
 });
 
+test('loads alarms and geofences that it could not reach again when the server is back, and counts none meanwhile', async () => {
+  await other.admin('POST', 'rules', { name: 'Fast', when: { param: 'speed', op: '>', value: 90 } });
+  await other.admin('POST', 'objects', { id: 'fast', name: 'Fast' });
+  await other.admin('POST', 'objects/fast/packets', { speed: 99 });
+  const page = await browser.openAs('/log', ADMIN);
+  // A link may have a count beside its name.
+  const link = (name: string) => page.locator('.tabs, .nav').getByRole('link', { name }).first();
+  const problem = page.locator('main').getByText('The server cannot be reached');
+  const count = page.locator('.alarms-selection [role=status]');
+  // The scripts of the pages are there before the server goes.
+  await link('Alarms').click();
+  await page.locator('.alarm-name').waitFor();
+  await link('Data').click();
+  await link('Geofences').click();
+  await page.locator('.stage').waitFor();
+  for (const show of [
+    () => link('Alarms').click(),
+    () =>
+      link('Data')
+        .click()
+        .then(() => link('Geofences').click()),
+  ]) {
+    await link('Log').click();
+    await page.locator('.status.live').waitFor();
+    browser.expectErrors(/Failed to load resource|ERR_|WebSocket|EventSource/);
+    killed?.child.kill('SIGKILL');
+    await page.locator('.status.lost').waitFor();
+    await show();
+    await problem.waitFor();
+    if ((await count.count()) > 0) expect(await count.textContent()).toBe('');
+    killed = await startProcess(env);
+    await page.locator('.status.live').waitFor();
+    await problem.waitFor({ state: 'detached' });
+  }
+  await link('Alarms').click();
+  await page.locator('.alarm-name', { hasText: 'Fast' }).waitFor();
+});
+
 test.each(['killed', 'without a network'])(
   'says that the server is gone, until when all was current, and tries again (%s)',
   async (how) => {
@@ -126,6 +164,8 @@ test.each(['killed', 'without a network'])(
     await note.getByText('The server cannot be reached.').waitFor();
     await eventually(async () => expect(await note.locator('time').getAttribute('datetime')).toMatch(/^\d{4}-/));
     await page.locator('.row .dot.online').first().waitFor({ state: 'detached' });
+    await page.locator('.chips .dot.online').first().waitFor({ state: 'detached' });
+    await page.locator('.chips .dot.unknown').first().waitFor();
     await row.getByText('Was online').waitFor({ state: 'attached' });
     await eventually(async () => expect(await row.textContent()).toContain('11'));
     // A page whose files were not loaded before.
