@@ -26,14 +26,16 @@ const DAYS: readonly [TextKey, Days][] = [
 
 const isSame = (one: IntervalMs, other: IntervalMs): boolean => one.fromMs === other.fromMs && one.toMs === other.toMs;
 
-/** What the address says, by the rule of the interface; otherwise the day that ends with the last packet. */
+/**
+ * What the address says, by the rule of the interface. Without `to`, it ends with the last packet; without `from`, it is the day before
+ * its end.
+ */
 export function intervalOf(query: Record<string, string>, lastMs: number | undefined): IntervalMs {
-  const fromMs = parseQueryTime(query.from ?? '', 'first');
-  const toMs = parseQueryTime(query.to ?? '', 'last');
-  if (fromMs !== null && toMs !== null && fromMs < toMs) return { fromMs, toMs };
   // Whole minutes, so that the same page is not another one each time it is drawn.
-  const end = Math.ceil((lastMs ?? serverNowMs()) / MINUTE_MS) * MINUTE_MS;
-  return { fromMs: end - 24 * HOUR_MS, toMs: end };
+  const endMs = Math.ceil((lastMs ?? serverNowMs()) / MINUTE_MS) * MINUTE_MS;
+  const toMs = parseQueryTime(query.to ?? '', 'last') ?? endMs;
+  const fromMs = parseQueryTime(query.from ?? '', 'first') ?? toMs - 24 * HOUR_MS;
+  return fromMs < toMs ? { fromMs, toMs } : { fromMs: endMs - 24 * HOUR_MS, toMs: endMs };
 }
 
 /** The same interval as the address says it: numbers that could be something else are no times there. */

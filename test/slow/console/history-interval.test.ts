@@ -98,6 +98,21 @@ test.each(['1970-01-02T00:00', '1972-12-31T23:59', '1969-07-20T20:17', '2001-09-
   },
 );
 
+const DAY_BEFORE = '2026-02-03T23:59';
+test.each([
+  ['?from=2026-02-02', '2026-02-02T00:00', '2026-02-04T10:15'],
+  ['?to=2026-02-03', '2026-02-02T23:59', DAY_BEFORE],
+  ['?from=2026-02-02&to=2026-02-03', '2026-02-02T00:00', DAY_BEFORE],
+  ['?from=20260202&to=2026-02-03', '2026-02-02T23:59', DAY_BEFORE],
+  ['?from=2026-02-05', '2026-02-03T10:15', '2026-02-04T10:15'],
+  ['?from=1770000000&to=tomorrow', '2026-02-03T10:15', '2026-02-04T10:15'],
+])('shows the interval of an address that names one bound, or a day: %s', async (query, fromText, toText) => {
+  const page = await openHistory(`bounds-${query.replace(/\W/g, '-')}`, query, Date.UTC(2026, 1, 4, 10, 14, 30));
+  const { from, to } = fieldsOf(page);
+  const utc = async (field: Locator): Promise<string> => new Date(await field.inputValue()).toISOString().slice(0, 16);
+  await eventually(async () => expect([await utc(from), await utc(to)]).toEqual([fromText, toText]));
+});
+
 test('shows an interval that is chosen elsewhere in place of one that was wrong', async () => {
   const page = await openHistory('wrong', '?from=1770000000000&to=1770000060000', 1770000060000);
   const { from } = fieldsOf(page);
