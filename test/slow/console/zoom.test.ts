@@ -29,6 +29,11 @@ test.each(ZOOMS)('reaches every object and what is beside it at %s', async (name
     const box = (await row.boundingBox()) ?? { x: -1, y: -1, width: 0, height: 0 };
     return box.x >= 0 && box.y >= 0 && box.x + box.width <= width && box.y + box.height <= height;
   }, 'the row in the window');
+  const count = page.locator('.side-count > span').first();
+  await until(
+    () => count.evaluate((text) => text.textContent !== '' && text.scrollWidth <= text.clientWidth),
+    'the count, whole',
+  );
   await row.getByRole('button').click();
   const card = page.locator('.card');
   await card.getByRole('link', { name: 'History' }).click();
