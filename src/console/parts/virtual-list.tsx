@@ -1,5 +1,5 @@
-/** A list of which only the visible rows exist: fifty thousand rows cost as much as twenty. */
-import { useSignal } from '@preact/signals';
+/** A list of which only the visible rows exist: fifty thousand rows cost as much as twenty. On paper, nothing scrolls: all are there. */
+import { signal, useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
@@ -13,6 +13,16 @@ interface VirtualListProps {
 }
 
 const SPARE_ROWS = 4;
+/** Of more rows, the first ones are printed. */
+const MOST_PRINTED = 2_000;
+
+const isPrinting = signal(false);
+addEventListener('beforeprint', () => {
+  isPrinting.value = true;
+});
+addEventListener('afterprint', () => {
+  isPrinting.value = false;
+});
 
 interface VirtualRows {
   readonly count: number;
@@ -44,11 +54,12 @@ export function useVirtualRows({ count, rowPx, shown, headPx = 0 }: VirtualRows)
     if (begin < list.scrollTop) list.scrollTop = begin;
     else if (end > list.scrollTop + list.clientHeight) list.scrollTop = end - list.clientHeight;
   }, [shown]);
-  const first = Math.max(0, Math.floor(top.value / rowPx) - SPARE_ROWS);
-  const last = Math.max(first, Math.min(count, Math.ceil((top.value + height.value) / rowPx) + SPARE_ROWS));
   const onScroll = (event: { readonly currentTarget: HTMLElement }): void => {
     top.value = event.currentTarget.scrollTop;
   };
+  if (isPrinting.value) return { element, first: 0, last: Math.min(count, MOST_PRINTED), onScroll };
+  const first = Math.max(0, Math.floor(top.value / rowPx) - SPARE_ROWS);
+  const last = Math.max(first, Math.min(count, Math.ceil((top.value + height.value) / rowPx) + SPARE_ROWS));
   return { element, first, last, onScroll };
 }
 
@@ -56,7 +67,10 @@ export function VirtualList({ count, rowPx, label, renderRow, shown = -1 }: Virt
   const { element, first, last, onScroll } = useVirtualRows({ count, rowPx, shown });
   return (
     <div ref={element} class="virtual-list" onScroll={onScroll}>
-      <ul aria-label={label} style={{ height: `${count * rowPx}px`, paddingTop: `${first * rowPx}px` }}>
+      <ul
+        aria-label={label}
+        style={isPrinting.value ? undefined : { height: `${count * rowPx}px`, paddingTop: `${first * rowPx}px` }}
+      >
         {Array.from({ length: last - first }, (_, index) => renderRow(first + index))}
       </ul>
     </div>

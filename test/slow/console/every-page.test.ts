@@ -160,3 +160,55 @@ test('prints the map with its objects, and the map of a route', async () => {
   await untilPrinted('/', ONLINE);
   await untilPrinted(`/objects/${body._id}/history`, ROUTE);
 });
+
+const PAPERS = 60;
+test.each([
+  ['tiles', '.tile'],
+  ['table', '.object-rows tbody tr:not(.spare)'],
+])('prints all objects as %s, and not only what the window has room for', async (view, one) => {
+  await Promise.all(
+    Array.from({ length: PAPERS }, async (_, index) => {
+      const id = `${view}-paper-${index}`;
+      await service.admin('POST', 'objects', { id, name: `${view} paper ${index}` });
+      await service.admin('POST', `objects/${id}/packets`, { level: index });
+    }),
+  );
+  const page = await browser.openAs(`/?view=${view}&search=${view}+paper`, undefined, {
+    viewport: { width: 1000, height: 500 },
+  });
+  const all = page.locator(one).filter({ hasText: `${view} paper` });
+  const visible = all.filter({ visible: true });
+  await all.first().waitFor();
+  await page.locator('.side-count', { hasText: String(PAPERS) }).waitFor();
+  expect(await all.count()).toBeLessThan(PAPERS);
+  const pdf = (await page.pdf()).toString('latin1');
+  expect(pdf.match(/\/Type \/Page\b/g)?.length).toBeGreaterThan(1);
+  await eventually(async () => expect(await all.count()).toBeLessThan(PAPERS));
+  await page.emulateMedia({ media: 'print' });
+  await page.evaluate('dispatchEvent(new Event("beforeprint"))');
+  await eventually(async () => expect(await visible.count()).toBe(PAPERS));
+  expect(await page.evaluate(PRINTED)).toMatchObject({ cutPx: 0 });
+  if (view === 'table')
+    expect(await page.locator('th .sort').filter({ visible: true }).first().textContent()).toBe('Name');
+});
+
+test('prints the names of geofences', async () => {
+  const geometry = {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [11, 48],
+        [12, 48],
+        [12, 49],
+        [11, 48],
+      ],
+    ],
+  };
+  await service.admin('POST', 'geofences', { name: 'Depot on paper', geometry });
+  const page = await browser.openAs('/geofences');
+  await page.locator('.map[data-drawn]').waitFor();
+  await page.emulateMedia({ media: 'print' });
+  await eventually(async () =>
+    expect(await page.locator('main').getByText('Depot on paper').first().isVisible()).toBe(true),
+  );
+});
