@@ -57,6 +57,22 @@ interface TextProps {
 
 const Text = ({ text, ...rest }: TextProps) => <Field {...rest} value={text.value} onInput={write(text)} />;
 
+interface ChoiceProps {
+  readonly label: string;
+  readonly name?: string;
+  readonly chosen: Signal<string>;
+  readonly among: readonly Named[];
+}
+
+const Choice = ({ chosen, among, ...rest }: ChoiceProps) => (
+  <Select
+    {...rest}
+    value={chosen.value}
+    options={among.map((one) => [one._id, titleOf(one)])}
+    onChange={write(chosen)}
+  />
+);
+
 function Fields({ object }: { object: FleetObject }) {
   const name = useSignal(object.name);
   const id = useSignal(object.id);
@@ -91,23 +107,8 @@ function Fields({ object }: { object: FleetObject }) {
       <Form work={work} submit={t('action.save')} onSubmit={save}>
         <Text name="name" label={t('welcome.name')} text={name} required />
         <Text name="id" label={t('welcome.id')} hint={t('settings.idHint')} text={id} required />
-        {models.length > 0 && (
-          <Select
-            label={t('settings.model')}
-            value={model.value}
-            options={models.map((one) => [one._id, titleOf(one)])}
-            onChange={write(model)}
-          />
-        )}
-        {groups.length > 1 && (
-          <Select
-            label={t('entity.group')}
-            name="group"
-            value={group.value}
-            options={groups.map((one) => [one._id, titleOf(one)])}
-            onChange={write(group)}
-          />
-        )}
+        {models.length > 0 && <Choice label={t('settings.model')} chosen={model} among={models} />}
+        {groups.length > 1 && <Choice label={t('entity.group')} name="group" chosen={group} among={groups} />}
         <Text name="status" label={t('settings.status')} text={status} />
         <Text name="labels" label={t('settings.labels')} hint={t('settings.labelsHint')} text={labels} />
         <Text name="description" label={t('settings.description')} text={description} rows={2} />

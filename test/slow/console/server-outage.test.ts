@@ -138,7 +138,7 @@ test('loads alarms and geofences that it could not reach again when the server i
     await page.locator('.status.lost').waitFor();
     await show();
     await problem.waitFor();
-    if ((await count.count()) > 0) expect(await count.textContent()).toBe('');
+    await eventually(async () => expect((await count.allTextContents()).join('')).toBe(''));
     killed = await startProcess(env);
     await page.locator('.status.live').waitFor();
     await problem.waitFor({ state: 'detached' });
