@@ -5,7 +5,7 @@ import { type Entity, isId } from '../core/entity.js';
 import { badRequest, conflict, notFound } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
-import type { Database } from '../platform/mongo/driver/client.js';
+import { COMMITTED_READ, type Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionOf } from '../platform/mongo/schema/collections.js';
 import { toEntity } from '../platform/mongo/schema/mapping.js';
@@ -45,6 +45,13 @@ export function parseNote(value: unknown, name: string, isRequired = false): str
 export async function isUnacknowledged(database: Database, id: string): Promise<boolean> {
   const open = { _id: new ObjectId(id), status: 'raised', acknowledged: null };
   const find = () => collectionOf(database, ALARMS).findOne(open, { projection: { _id: 1 } });
+  return (await mapDriverErrors(find, LIMITS.databaseOperationMs)) !== null;
+}
+
+/** Whether a majority has this alarm, raised or cleared. Throws 503. */
+export async function isStored(database: Database, id: string): Promise<boolean> {
+  const find = () =>
+    collectionOf(database, ALARMS).findOne({ _id: new ObjectId(id) }, { projection: { _id: 1 }, ...COMMITTED_READ });
   return (await mapDriverErrors(find, LIMITS.databaseOperationMs)) !== null;
 }
 

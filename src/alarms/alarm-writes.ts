@@ -19,7 +19,7 @@ import { toDocument } from '../platform/mongo/schema/mapping.js';
 import type { OutputWrite } from '../processing/commit.js';
 import { partitionOf } from '../processing/processor.js';
 import type { ActiveRule } from './active-rule.js';
-import { ALARMS, type ClearReason } from './alarm-store.js';
+import { ALARMS, type ClearReason, isStored } from './alarm-store.js';
 import { toValues, toWhy } from './describe.js';
 import { isKept, type WaitingStep } from './escalation.js';
 import type { Raise } from './machine.js';
@@ -68,9 +68,13 @@ export interface RaisedAlarm extends Acting {
   readonly isActing: boolean;
 }
 
-/** The writes of an alarm and its actions. */
+/**
+ * The writes of an alarm and its actions. Packets may be evaluated again, after the history was gone: an alarm that is stored has acted.
+ * Nobody stores it meanwhile, since its partition has one owner at the time of the commit.
+ */
 export async function raiseAlarm(parts: WritingParts, alarm: RaisedAlarm): Promise<OutputWrite[]> {
   const { rule, object, raise, packetId, position, raisedMs, isActing } = alarm;
+  if (await isStored(parts.database, raise.alarmId)) return [];
   const nowMs = parts.now();
   const { settings } = rule.compiled;
   const { commands, webhooks, actions, refusal } = await actAll(
