@@ -18,17 +18,19 @@ export function ChooseAll({ rows }: { rows: readonly FleetObject[] }) {
   const isAll = count > 0 && count >= most;
   return (
     <td class="choice">
-      <input
-        type="checkbox"
-        aria-label={t('bulk.chooseAll')}
-        title={t('bulk.chooseAll')}
-        checked={isAll}
-        // Not an attribute: browsers know it as a property alone.
-        ref={(box) => {
-          if (box) box.indeterminate = count > 0 && !isAll;
-        }}
-        onChange={() => (isAll ? clear() : choose(idsOf(rows.slice(0, MOST_CHOSEN)), true))}
-      />
+      <label>
+        <input
+          type="checkbox"
+          aria-label={t('bulk.chooseAll')}
+          title={t('bulk.chooseAll')}
+          checked={isAll}
+          // Not an attribute: browsers know it as a property alone.
+          ref={(box) => {
+            if (box) box.indeterminate = count > 0 && !isAll;
+          }}
+          onChange={() => (isAll ? clear() : choose(idsOf(rows.slice(0, MOST_CHOSEN)), true))}
+        />
+      </label>
     </td>
   );
 }
@@ -37,14 +39,16 @@ export function ChooseOne({ object: { _id, name } }: { object: FleetObject }) {
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the box in it has the keys; what is beside it does not open the row
     <td class="choice" onClick={(event) => event.stopPropagation()}>
-      <input
-        type="checkbox"
-        // One stop for the Tab key in each row: there, x chooses it.
-        tabIndex={-1}
-        aria-label={t('bulk.choose', { name })}
-        checked={chosen.value.has(_id)}
-        onChange={() => toggle(_id)}
-      />
+      <label>
+        <input
+          type="checkbox"
+          // One stop for the Tab key in each row: there, x chooses it.
+          tabIndex={-1}
+          aria-label={t('bulk.choose', { name })}
+          checked={chosen.value.has(_id)}
+          onChange={() => toggle(_id)}
+        />
+      </label>
     </td>
   );
 }
