@@ -24,18 +24,20 @@ function isEditable({ isFixed, isMoved }: EntityField, { store }: EntityKind, en
   return !isFixed && (!isMoved || may('POST', `/${store}/${entity._id}/move`));
 }
 
-/** Changes an entity, and moves it if its group is another one. */
-async function change(store: string, id: string, fields: readonly EntityField[], body: Json): Promise<Entity> {
-  const rest = Object.fromEntries(
-    Object.entries(body).filter(([name]) => !fields.some((field) => field.isMoved && field.name === name)),
-  );
-  const moved = Object.keys(rest).length < Object.keys(body).length;
-  const changed =
-    Object.keys(rest).length > 0
-      ? await request('PATCH /api/v1/{store}/{id}', { path: { store, id }, body: rest })
-      : null;
-  if (!moved && changed !== null) return changed;
-  return request('POST /api/v1/users/{id}/move', { path: { id }, body: { group: String(body.group) } });
+/** Changes a user, and moves one whose group is another; gives what came last. */
+async function changeUser(id: string, { group, ...rest }: Json): Promise<Entity> {
+  const path = { store: 'users', id };
+  const change = () => request('PATCH /api/v1/{store}/{id}', { path, body: rest });
+  if (group === undefined) return change();
+  if (Object.keys(rest).length > 0) await change();
+  return request('POST /api/v1/users/{id}/move', { path, body: { group: String(group) } });
+}
+
+function send(store: string, id: string | undefined, body: Json): Promise<Entity> {
+  if (id === undefined) return request('POST /api/v1/{store}', { path: { store }, body });
+  return store === 'users'
+    ? changeUser(id, body)
+    : request('PATCH /api/v1/{store}/{id}', { path: { store, id }, body });
 }
 
 export function EntityForm({ kind, entity, onDone, onClose }: EntityFormProps) {
@@ -55,10 +57,7 @@ export function EntityForm({ kind, entity, onDone, onClose }: EntityFormProps) {
     for (const { name, sentWith } of shown)
       if (sentWith !== undefined && Object.hasOwn(body, name)) body[sentWith] ??= texts.value[sentWith];
     if (entity !== null && Object.keys(body).length === 0) return onClose();
-    const answer =
-      entity === null
-        ? await request('POST /api/v1/{store}', { path: { store: kind.store }, body })
-        : await change(kind.store, entity._id, fields, body);
+    const answer = await send(kind.store, entity?._id, body);
     onClose();
     await onDone(answer);
   };

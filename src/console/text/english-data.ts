@@ -90,7 +90,7 @@ export const ENGLISH_DATA = {
   'models.down': 'Down',
   'models.form': 'Form',
   'models.formula': 'Formula',
-  'models.formulaHint': 'An expression that calculates the parameter from others, such as p.speed * 3.6.',
+  'models.formulaHint': 'Such as p.speed * 3.6.',
   'models.json': 'The tree as JSON',
   'models.jsonHint': 'Fields that the form does not show are kept.',
   'models.new': 'New model',

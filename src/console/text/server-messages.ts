@@ -36,8 +36,7 @@ const MESSAGES: readonly (readonly [RegExp, FaultKey])[] = [
   [/^expected "METHOD /, 'request'],
   [/^may not contain #, \/ or control characters$/, 'characters'],
   [/^may not be \*/, 'ownId'],
-  [/^not a group of yours/, 'notYours'],
-  [/^it belongs to a group that is not yours$/, 'foreign'],
+  [/group (of|that is not) yours/, 'notYours'],
   [/^an argument needs an id/, 'parameterId'],
   [/^an action needs an id/, 'commandId'],
 ];
