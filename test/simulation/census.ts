@@ -25,7 +25,6 @@ export const WANTED: readonly string[] = [
   'database: strike freeze before begin',
   'database: strike freeze before commit',
   'database: strike freeze after commit',
-  'database: strike kill after commit',
   'database: strike lose after write',
   'device: disconnected',
   'device: 503',
