@@ -61,6 +61,7 @@ beforeAll(async () => {
   await service.admin('POST', 'objects', { id: 'timed', name: 'Timed' });
   await service.admin('POST', 'objects/timed/packets', { time: 1_748_764_800_000, n: 1, lat: 50, lon: 8 });
   const { body: handler } = await service.admin('POST', 'handlers', { url: 'http://127.0.0.1:1/hook', active: false });
+  const { body: group } = await service.admin('POST', 'groups', { name: 'Timed' });
   const { body: document } = await service.admin('GET', 'openapi.json');
   const resolve = (one: Parameter | { readonly $ref: string }): Parameter =>
     '$ref' in one ? document.components.parameters[one.$ref.split('/').at(-1) ?? ''] : one;
@@ -73,6 +74,7 @@ beforeAll(async () => {
         .replace('/api/v1/', '')
         .replace('{store}', 'labels')
         .replace('handlers/{id}', `handlers/${handler._id}`)
+        .replace('groups/{id}', `groups/${group._id}`)
         .replace('{id}', 'timed');
       const needs = { param: 'n', params: 'n', objects: 'timed', dryRun: 'true' };
       const more = Object.entries(needs).filter(([name]) => names.includes(name));
