@@ -27,16 +27,17 @@ const DAYS: readonly [TextKey, Days][] = [
 const isSame = (one: IntervalMs, other: IntervalMs): boolean => one.fromMs === other.fromMs && one.toMs === other.toMs;
 
 /**
- * What the address says, by the rule of the interface. Without `to`, it ends with the last packet; without `from`, it is the day before
- * its end. The last day for what is no interval.
+ * What the address says, by the rule of the interface. Without `to`, it ends with the last packet; without `from`, or with one that is
+ * no time, it is the day before its end. The last day for what is no interval.
  */
-export function intervalOf({ from, to }: Record<string, string>, lastMs: number | undefined): IntervalMs {
+export function intervalOf(query: Record<string, string>, lastMs: number | undefined): IntervalMs {
   // Whole minutes, so that the same page is not another one each time it is drawn.
   const endMs = Math.ceil((lastMs ?? serverNowMs()) / MINUTE_MS) * MINUTE_MS;
-  const toMs = to ? parseQueryTime(to, 'last') : endMs;
-  const fromMs = from ? parseQueryTime(from, 'first') : (toMs ?? endMs) - 24 * HOUR_MS;
-  const isInterval = fromMs !== null && toMs !== null && fromMs < toMs;
-  return isInterval ? { fromMs, toMs } : { fromMs: endMs - 24 * HOUR_MS, toMs: endMs };
+  const lastDay = { fromMs: endMs - 24 * HOUR_MS, toMs: endMs };
+  const toMs = query.to ? parseQueryTime(query.to, 'last') : endMs;
+  if (toMs === null) return lastDay;
+  const fromMs = parseQueryTime(query.from ?? '', 'first') ?? toMs - 24 * HOUR_MS;
+  return fromMs < toMs ? { fromMs, toMs } : lastDay;
 }
 
 /** The same interval as the address says it: numbers that could be something else are no times there. */
