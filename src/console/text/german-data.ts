@@ -41,9 +41,9 @@ export const GERMAN_DATA: DataCatalogue = {
   'data.storeNameHint': 'Kleinbuchstaben, Ziffern und Bindestriche. Er ist Teil der Adresse und ändert sich nicht.',
   'data.sources': 'Quellen',
   'data.sourcesAbout':
-    'Telefone, Plattformen und Sensoren, die in ihrem eigenen Format an Vigil senden, jede Quelle mit einem Schlüssel.',
+    'Telefone, Plattformen und Sensoren, die im eigenen Format senden, jede Quelle mit einem Schlüssel.',
   'data.stores': 'Eigene Stores',
-  'data.storesAbout': 'Stores für alles Weitere, etwa Fahrer oder Wartungstermine, mit Rechten wie alle anderen.',
+  'data.storesAbout': 'Stores für Weiteres, etwa Fahrer oder Wartungstermine, mit Rechten wie alle anderen.',
   'entity.action': 'Aktion',
   'entity.actions': 'Aktionen',
   'entity.active': 'Aktiv',

@@ -36,7 +36,8 @@ const MESSAGES: readonly (readonly [RegExp, FaultKey])[] = [
   [/^expected "METHOD /, 'request'],
   [/^may not contain #, \/ or control characters$/, 'characters'],
   [/^may not be \*/, 'ownId'],
-  [/group (of|that is not) yours/, 'notYours'],
+  [/^not a group of yours/, 'notYours'],
+  [/^it belongs to a group that is not yours$/, 'foreign'],
   [/^an argument needs an id/, 'parameterId'],
   [/^an action needs an id/, 'commandId'],
 ];
