@@ -326,7 +326,8 @@ test('sets and removes the time after which a silent object is offline, and noth
 
 test('says that a session could not be ended, and ends it on request', async () => {
   const person = await createUser(service, 'viewer');
-  browser.expectErrors(/503/);
+  // The other page is told that its session has ended.
+  browser.expectErrors(/503|401/);
   const other = await browser.open('/');
   await logIn(other, person);
   const page = await browser.open('/');
