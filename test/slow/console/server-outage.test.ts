@@ -123,7 +123,7 @@ test('loads alarms and geofences that it could not reach again when the server i
   await page.locator('.alarm-name').waitFor();
   await link('Data').click();
   await link('Geofences').click();
-  await page.locator('.stage').waitFor();
+  await page.locator('.map[data-drawn]').waitFor();
   for (const show of [
     () => link('Alarms').click(),
     () =>
