@@ -15,7 +15,7 @@ const page = (load: () => Promise<unknown>): Page => lazy(() => loadPage(load)) 
 
 /** With its texts, which other pages do without. */
 const pageWith = (texts: MoreTexts, load: () => Promise<unknown>, ...more: readonly MoreTexts[]): Page =>
-  page(async () => (await Promise.all([load(), ...[texts, ...more].map(loadTexts)]))[0]);
+  page(async () => (await Promise.all([load(), loadTexts(texts), ...more.map(loadTexts)]))[0]);
 
 const Account = pageWith('pages', () => import('../account/account.js').then(({ Account }) => Account));
 const Access = pageWith('data', () => import('../entities/access.js').then(({ Access }) => Access));
