@@ -1,6 +1,6 @@
 /** Geofences: whether a fix is inside, and whether the way between two fixes crosses them. Degrees and metres. Pure. */
 import Flatbush from 'flatbush';
-import pointInPolygon from 'point-in-polygon-hao';
+import { type Box, boxOf, Edges, type Line, type Point } from './edges.js';
 import { DEGREE_M, longitudeScale } from './geo.js';
 import type { Json, JsonObject } from './json.js';
 import { isFields } from './position-fields.js';
@@ -12,25 +12,19 @@ export interface Fix {
   readonly accuracyM: number | null;
 }
 
-type Point = number[];
-type Line = Point[];
-
-/** A part of a geofence: polygons with holes, or lines and points with a distance around them. */
+/** A part of a geofence: a polygon with holes, or a line or point with a distance around it. */
 interface Shape {
-  readonly polygons: readonly Line[][];
-  readonly lines: readonly Line[];
-  /** Around the lines; a line without it is only crossed. */
+  readonly isArea: boolean;
+  readonly edges: Edges;
+  readonly points: number;
+  /** Around a line; a line without it is only crossed. */
   readonly radiusM: number;
+  /** The same in degrees, at least. */
+  readonly aroundLon: number;
+  readonly aroundLat: number;
   readonly box: Box;
   /** Half of its smaller extent: a fix that is less exact does not say on which side it is. */
   readonly sizeM: number;
-}
-
-interface Box {
-  readonly west: number;
-  readonly south: number;
-  readonly east: number;
-  readonly north: number;
 }
 
 /** One or more geofences as one zone: inside is inside at least one of them. */
@@ -108,11 +102,19 @@ function isInside(find: Find, shapes: readonly Shape[], { lat, lon, accuracyM }:
   return isUnclear ? null : false;
 }
 
-function contains({ polygons, lines, radiusM }: Shape, point: Point): boolean {
-  // 0: on the line.
-  if (polygons.some((rings) => pointInPolygon(point, rings) !== false)) return true;
-  return radiusM > 0 && lines.some((line) => distanceToLineM(point, line) <= radiusM);
+function contains(shape: Shape, point: Point): boolean {
+  if (shape.isArea) return shape.edges.enclose(point);
+  const { edges, radiusM } = shape;
+  return radiusM > 0 && edges.some(around(shape, boxOf([point])), (a, b) => distanceM(point, [a, b]) <= radiusM);
 }
+
+/** What is at most the radius away from a box. */
+const around = ({ aroundLon, aroundLat }: Pick<Shape, 'aroundLon' | 'aroundLat'>, box: Box): Box => ({
+  west: box.west - aroundLon,
+  south: box.south - aroundLat,
+  east: box.east + aroundLon,
+  north: box.north + aroundLat,
+});
 
 function isCrossed(find: Find, from: Fix, to: Fix): boolean {
   return waysBetween(from, to).some(([a, b]) => find(boxOf([a, b])).some((shape) => isTouched(shape, a, b)));
@@ -120,10 +122,8 @@ function isCrossed(find: Find, from: Fix, to: Fix): boolean {
 
 function pointsNear(find: Find, from: Fix, to: Fix): number {
   const shapes = waysBetween(from, to).flatMap((way) => find(boxOf([...way])));
-  return shapes.reduce((sum, { polygons, lines }) => sum + pointsIn(polygons.flat()) + pointsIn(lines), 0);
+  return shapes.reduce((sum, { points }) => sum + points, 0);
 }
-
-const pointsIn = (lines: readonly Line[]): number => lines.reduce((sum, line) => sum + line.length, 0);
 
 /** The straight way, on each turn around the globe on which shapes may be. */
 function waysBetween(from: Fix, to: Fix): readonly Segment[] {
@@ -133,16 +133,15 @@ function waysBetween(from: Fix, to: Fix): readonly Segment[] {
   return TURNS.map((turn) => [start, end].map(([lon, lat]) => [(lon as number) + turn, lat as number]) as Segment);
 }
 
-function isTouched({ polygons, lines, radiusM }: Shape, a: Point, b: Point): boolean {
-  const meets = (line: Line): boolean => segmentsOf(line).some(([c, d]) => intersect([a, b], [c, d]));
-  if (polygons.some((rings) => rings.some(meets)) || lines.some(meets)) return true;
-  return radiusM > 0 && lines.some((line) => line.some((point) => distanceToLineM(point, [a, b]) <= radiusM));
+function isTouched(shape: Shape, a: Point, b: Point): boolean {
+  const { edges, radiusM } = shape;
+  const box = boxOf([a, b]);
+  if (edges.some(box, (c, d) => intersect([a, b], [c, d]))) return true;
+  const isNear = (point: Point): boolean => distanceM(point, [a, b]) <= radiusM;
+  return radiusM > 0 && edges.some(around(shape, box), (c, d) => isNear(c) || isNear(d));
 }
 
 type Segment = [Point, Point];
-
-const segmentsOf = (line: Line): Segment[] =>
-  line.slice(1).map((point, index): Segment => [line[index] as Point, point]);
 
 function intersect([a, b]: Segment, [c, d]: Segment): boolean {
   const abc = turnOf(a, b, c);
@@ -172,11 +171,10 @@ const isBetween = (a: Point, b: Point, c: Point): boolean =>
   y(c) <= Math.max(y(a), y(b));
 
 /** In a plane around the point: exact enough for distances that people draw. */
-function distanceToLineM(point: Point, line: Line): number {
+function distanceM(point: Point, [a, b]: Segment): number {
   const scale = longitudeScale(y(point));
-  const plane = line.map((one) => [(x(one) - x(point)) * scale * DEGREE_M, (y(one) - y(point)) * DEGREE_M]);
-  if (plane.length === 1) return Math.hypot(x(plane[0] as Point), y(plane[0] as Point));
-  return Math.min(...segmentsOf(plane).map(distanceToOriginM));
+  const inPlane = (one: Point): Point => [(x(one) - x(point)) * scale * DEGREE_M, (y(one) - y(point)) * DEGREE_M];
+  return distanceToOriginM([inPlane(a), inPlane(b)]);
 }
 
 function distanceToOriginM([a, b]: Segment): number {
@@ -192,7 +190,7 @@ const nearest = (lon: number, to: number): number => lon - FULL_TURN * Math.roun
 
 /** Positions that follow each other are never more than half a turn apart: RFC 7946 splits there, but not all do. */
 function unrolled(line: readonly Json[]): Line {
-  const points: Line = [];
+  const points: Point[] = [];
   for (const position of line) {
     const [lon, lat] = position as number[];
     const before = points.at(-1);
@@ -212,39 +210,35 @@ function toShapes(geometry: Json | undefined, radius: Json | undefined): Shape[]
   if (!isFields(geometry)) return [];
   const radiusM = typeof radius === 'number' ? radius : 0;
   const { type, coordinates } = geometry;
-  if (type === 'Polygon') return [toShape([toPolygon(coordinates as Json)], [], 0)];
-  if (type === 'MultiPolygon') return (coordinates as Json[]).map((rings) => toShape([toPolygon(rings)], [], 0));
-  if (type === 'LineString') return [toShape([], [unrolled(coordinates as Json[])], radiusM)];
-  return radiusM > 0 ? [toShape([], [unrolled([coordinates as Json])], radiusM)] : [];
+  if (type === 'Polygon') return [toArea(coordinates as Json)];
+  if (type === 'MultiPolygon') return (coordinates as Json[]).map(toArea);
+  if (type === 'LineString') return [toLine(unrolled(coordinates as Json[]), radiusM)];
+  return radiusM > 0 ? [toLine(unrolled([coordinates as Json]), radiusM)] : [];
 }
 
-function toShape(polygons: Line[][], lines: Line[], radiusM: number): Shape {
-  const inner = boxOf([...polygons.flatMap(([outer = []]) => outer), ...lines.flat()]);
+function toArea(rings: Json): Shape {
+  const lines = toPolygon(rings);
+  const box = boxOf(lines[0] as Line);
+  const points = lines.reduce((sum, line) => sum + line.length, 0);
+  const edges = new Edges(lines);
+  return { isArea: true, edges, points, radiusM: 0, aroundLon: 0, aroundLat: 0, box, sizeM: halfExtentM(box) };
+}
+
+function toLine(line: Line, radiusM: number): Shape {
+  const inner = boxOf(line);
   const aroundLat = radiusM / DEGREE_M;
   const steepest = Math.max(
     0.01,
     longitudeScale(Math.min(89, Math.max(Math.abs(inner.south), Math.abs(inner.north)) + aroundLat)),
   );
   const aroundLon = aroundLat / steepest;
-  const box = {
-    west: inner.west - aroundLon,
-    east: inner.east + aroundLon,
-    south: inner.south - aroundLat,
-    north: inner.north + aroundLat,
-  };
-  const widthM = (box.east - box.west) * DEGREE_M * longitudeScale((box.south + box.north) / 2);
-  const heightM = (box.north - box.south) * DEGREE_M;
+  const box = around({ aroundLon, aroundLat }, inner);
   // Around a line the distance is what counts, however long the line is.
-  return { polygons, lines, radiusM, box, sizeM: radiusM > 0 ? radiusM : Math.min(widthM, heightM) / 2 };
+  const sizeM = radiusM > 0 ? radiusM : halfExtentM(box);
+  return { isArea: false, edges: new Edges([line]), points: line.length, radiusM, aroundLon, aroundLat, box, sizeM };
 }
 
-function boxOf(points: readonly Point[]): Box {
-  const box = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
-  for (const point of points) {
-    box.west = Math.min(box.west, x(point));
-    box.east = Math.max(box.east, x(point));
-    box.south = Math.min(box.south, y(point));
-    box.north = Math.max(box.north, y(point));
-  }
-  return box;
+function halfExtentM({ west, south, east, north }: Box): number {
+  const widthM = (east - west) * DEGREE_M * longitudeScale((south + north) / 2);
+  return Math.min(widthM, (north - south) * DEGREE_M) / 2;
 }
