@@ -1,5 +1,6 @@
 /** The forms of values in the environment. */
 import { z } from 'zod';
+import { isAppOrigin } from './core/app-origin.js';
 import { parseDuration } from './core/duration.js';
 
 const SECRET_CHARACTERS = 32;
@@ -59,11 +60,6 @@ function isWebOrigin(text: string): boolean {
   return URL.canParse(text) && new URL(text).origin === text && text !== 'null';
 }
 
-/** RFC 6454, 6.2: a scheme and, but for `file://`, a host. URLs of such schemes have the origin `null`, so it is compared as text. */
-function isAppOrigin(text: string): boolean {
-  return /^(?!https?:|wss?:|ftp:)[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]*(:\d{1,5})?$/.test(text);
-}
-
 /** A path of another site, as it is written before the paths of Vigil: `/vigil`, or nothing at the root. */
 export const basePath = z.string().transform((text, context) => {
   const path = text.replace(/\/+$/, '');
@@ -74,7 +70,9 @@ export const basePath = z.string().transform((text, context) => {
 // Unreserved characters of RFC 3986, without the segments `.` and `..`.
 const BASE_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]{1,64}){1,8}$/;
 const OWN_PATHS: ReadonlySet<string> = new Set(
-  'access account api console data docs geofences log models objects socket.io welcome'.split(' '),
+  'access account alarms api compare console data docs geofences log models nearest objects reports rules s socket.io welcome'.split(
+    ' ',
+  ),
 );
 
 /** A file of map tiles. */

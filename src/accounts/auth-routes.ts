@@ -2,6 +2,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
 import { isCredential, mayGrant } from '../core/access.js';
+import { isInsideApp } from '../core/app-origin.js';
 import { isTokenLifetime, parseDuration, TOKEN_LIFETIME } from '../core/duration.js';
 import { badRequest, forbidden, unauthorized } from '../core/errors.js';
 import { isObject, type JsonObject } from '../core/json.js';
@@ -72,12 +73,19 @@ export const CALLER = every(
   z.object({ credentials: CREDENTIALS, scopes: CREDENTIALS.nullable() }),
 ).meta({ id: 'Caller' });
 
+/** A page could log its visitor in to an account of its own, or have its visitors guess passwords. */
 const refuseForeign =
   ({ corsOrigins }: AuthDeps): RequestHandler =>
   (req, _res, next) => {
     refuseForeignPage(req, corsOrigins);
     next();
   };
+
+/** A token is in the answer alone, which logs nobody in: apps may ask for one. */
+const refuseForeignWebPage =
+  (deps: AuthDeps): RequestHandler =>
+  (req, res, next) =>
+    isInsideApp(req.headers.origin ?? '') ? next() : refuseForeign(deps)(req, res, next);
 
 const logIn = defineRoute({
   method: 'POST',
@@ -118,7 +126,7 @@ const issueOwnToken = defineRoute({
   },
   answer: { description: 'The token', schema: TOKEN_ANSWER },
   errors: [401, 403, 429],
-  before: refuseForeign,
+  before: refuseForeignWebPage,
   handle: (deps: AuthDeps) => async (req, res) => {
     const credentials = parseLoginCredentials(req.body);
     res.locals.login = credentials.login.slice(0, LIMITS.nameCharacters);

@@ -148,6 +148,17 @@ describe('a request with the cookie', () => {
     }
     expect((await service.as(null)('POST', 'auth', ADMIN, { Origin: service.url })).status).toBe(200);
   });
+
+  test.each(['capacitor://localhost', 'ionic://localhost', 'tauri://localhost', 'app://com.example.field-service'])(
+    'is refused for a login from %s, which may have a token that sets no cookie',
+    async (origin) => {
+      const sent = { Origin: origin, 'Sec-Fetch-Site': 'cross-site' };
+      expect((await service.as(null)('POST', 'auth', ADMIN, sent)).status).toBe(403);
+      const answer = await service.as(null)('POST', 'auth/token', ADMIN, sent);
+      expect([answer.status, setCookiesOf(answer)]).toEqual([200, []]);
+      expect((await service.as(answer.body.token)('POST', 'labels', { name: 'mine' }, sent)).status).toBe(200);
+    },
+  );
 });
 
 describe('with listed origins', () => {

@@ -1,4 +1,5 @@
 /** Which values of `BASE_PATH` the service starts with. */
+import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { parseConfig } from '../../src/config.js';
 
@@ -13,7 +14,19 @@ test.each([
   expect(parseConfig({ BASE_PATH: given }).http.basePath).toBe(taken);
 });
 
+/** The first segments of the addresses of pages. */
+const PAGES = [...readFileSync('src/console/shell/routes.ts', 'utf8').matchAll(/'\/(\w+)(?:\/[^']*)?'[,;]/g)].map(
+  ([, name]) => `/${name}`,
+);
+
+test('reads the addresses of pages from the console', () => {
+  expect(PAGES).toEqual(expect.arrayContaining(['/objects', '/alarms', '/rules', '/account']));
+});
+
 test.each([
+  ...PAGES,
+  '/s',
+  '/rules/x',
   'vigil',
   'https://site.example/vigil',
   '/vigil?x',
