@@ -1,7 +1,7 @@
 // Writes a backup of an installation's database, consistent at one point in time, to a folder. The service may be running.
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { writeBackup } from '../src/backup/backup.js';
+import { countPacketsIn, writeBackup } from '../src/backup/backup.js';
 import type { Manifest } from '../src/backup/manifest.js';
 import { createClient } from '../src/platform/mongo/driver/client.js';
 import { PlainError } from '../src/program.js';
@@ -40,13 +40,13 @@ async function main(): Promise<void> {
   console.log(`Keep ${secretOf(config)} as well: without it, every session and token ends.`);
 }
 
-async function describe(folder: string, { files, exact }: Manifest): Promise<string> {
+async function describe(folder: string, manifest: Manifest): Promise<string> {
+  const { files, exact } = manifest;
   const sizes = await Promise.all(files.map(async ({ file }) => (await stat(join(folder, file))).size));
   const documents = files.reduce((sum, file) => sum + file.documents, 0);
-  const packets = files.find(({ collection }) => collection === 'packets')?.documents ?? 0;
   const size = formatBytes(sizes.reduce((sum, bytes) => sum + bytes, 0));
   const note = exact ? '' : '\nIt took long: some packets are those of later moments than the rest.';
-  const counts = `${documents.toLocaleString('en')} documents, of which ${packets.toLocaleString('en')} packets`;
+  const counts = `${documents.toLocaleString('en')} documents, with ${countPacketsIn(manifest).toLocaleString('en')} packets`;
   return `${folder}: ${counts}, ${size}${note}`;
 }
 

@@ -19,6 +19,7 @@ import {
 import { LIMITS } from '../core/limits.js';
 import { BUCKETS } from '../packets/store/buckets.js';
 import { PACKETS } from '../packets/store/query.js';
+import { readNumber } from '../platform/mongo/bson/numbers.js';
 import { RESTORING } from '../platform/mongo/schema/migrations.js';
 import { type BackupFile, MANIFEST, type Manifest } from './manifest.js';
 
@@ -93,6 +94,13 @@ async function writeAll(client: MongoClient, session: ClientSession, folder: str
   };
 }
 
+/** How many packets a backup has, in rows and in buckets. Of buckets that were written twice, the later ones have all that the others have. */
+export function countPacketsIn({ files }: Manifest): number {
+  const rows = files.find(({ collection }) => collection === PACKETS)?.documents ?? 0;
+  const buckets = files.findLast(({ collection }) => collection === BUCKETS)?.packets ?? 0;
+  return rows + buckets;
+}
+
 type Mark = { _id: string; version?: number };
 
 /** The first read of the session, which fixes the snapshot. A database that has just started needs a moment for it. */
@@ -156,7 +164,7 @@ async function writeCollection(
   file = `${encodeURIComponent(name)}.bson.gz`,
 ): Promise<BackupFile> {
   const hash = createHash('sha256');
-  const counted = { documents: 0, bytes: 0 };
+  const counted = { documents: 0, bytes: 0, ...(name === BUCKETS && { packets: 0 }) };
   await pipeline(
     Readable.from(chunkBySize(documents, counted)),
     createGzip({ level: LIMITS.backupCompression }),
@@ -174,7 +182,7 @@ async function writeCollection(
 /** Joins documents to chunks that are large enough for efficient compression. */
 async function* chunkBySize(
   documents: AsyncIterable<Uint8Array>,
-  counted: { documents: number; bytes: number },
+  counted: { documents: number; bytes: number; packets?: number },
 ): AsyncGenerator<Buffer> {
   let chunk: Uint8Array[] = [];
   let chunkBytes = 0;
@@ -182,6 +190,7 @@ async function* chunkBySize(
     chunk.push(document);
     chunkBytes += document.length;
     counted.documents++;
+    if (counted.packets !== undefined) counted.packets += readNumber(document, 0, 'n');
     counted.bytes += document.length;
     if (chunkBytes < LIMITS.backupPieceBytes) continue;
     yield Buffer.concat(chunk);

@@ -8,6 +8,8 @@ export interface BackupFile {
   readonly collection: string;
   readonly file: string;
   readonly documents: number;
+  /** Of buckets of packed history: how many packets they have. */
+  readonly packets?: number;
   /** The uncompressed size. */
   readonly bytes: number;
   /** The checksum of the compressed file. */

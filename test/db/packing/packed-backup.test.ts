@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Binary, BSON, MongoClient, ObjectId } from 'mongodb';
-import { writeBackup } from '../../../src/backup/backup.js';
+import { countPacketsIn, writeBackup } from '../../../src/backup/backup.js';
 import type { BackupFile, Manifest } from '../../../src/backup/manifest.js';
 import { restoreBackup } from '../../../src/backup/restore.js';
 import { packRows, storePending, unpackBucket } from '../../../src/packets/store/packing.js';
@@ -61,6 +61,7 @@ test('restores rows and buckets as they were, and rows alone of a step that is n
   const before = await bytesOf(database(), objectId);
   const { folder, manifest } = await backUp('exact');
   expect(manifest.exact).toBe(true);
+  expect(countPacketsIn(manifest)).toBe(before.length);
   await restoreBackup(uri, folder, true);
   expect(await bytesOf(restored, objectId)).toEqual(before);
   const buckets = await restored.db
