@@ -56,10 +56,11 @@ export const HISTORY_LIMITS = {
   packAfterMinMs: SECOND_MS,
   packedAgeMs: DAY_MS,
   bucketsKnownMs: 30 * SECOND_MS,
-  // A read of buckets: how many are looked for and fetched at once, the bytes of packets that it keeps, and of those that the database
-  // selects among at once, or sorts.
+  // A read of buckets: how many are looked for and fetched at once, and how many of which the statistics are enough; the bytes of packets that
+  // it keeps, and of those that the database selects among at once, or sorts.
   bucketSpansRead: 32,
   bucketsRead: 8,
+  bucketHeadsRead: 64,
   packedReadBytes: 8 * MIB,
   evaluatedBytes: 256 * KIB,
   packedSortBytes: 12 * MIB,

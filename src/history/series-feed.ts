@@ -2,6 +2,7 @@
 
 import { LIMITS } from '../core/limits.js';
 import type { PacketBatch } from '../packets/packet-stream.js';
+import type { ColumnsPart, StatisticsPart } from '../packets/store/history-parts.js';
 import { clock } from '../platform/clock.js';
 import { FieldFinder } from '../platform/mongo/bson/fields.js';
 import { numberAt } from '../platform/mongo/bson/numbers.js';
@@ -36,6 +37,32 @@ export class ColumnFeed {
       if (index % SLICE === SLICE - 1) await this.#yield();
       const timeMs = this.#read(memory, starts[index] as number);
       for (let column = 0; column < this.#columns.length; column++) this.#pass(memory, timeMs, column);
+    }
+    await this.#work();
+  }
+
+  /** Takes what the columns of a packed part have. */
+  async takeColumns({ times, fields }: ColumnsPart): Promise<void> {
+    this.#sinceMs = clock.steadyMs();
+    for (const [index, column] of this.#columns.entries()) {
+      const field = fields[index];
+      if (field == null) continue;
+      const { rows, numbers } = field;
+      for (let nth = 0; nth < rows.length; nth++) {
+        const value = numbers[nth] as number;
+        if (Number.isFinite(value)) column.addNumber(times[rows[nth] as number] as number, value);
+      }
+      await this.#yield();
+    }
+    await this.#work();
+  }
+
+  /** Takes the sums of a packed part. */
+  async takeStatistics({ fromMs, toMs, fields }: StatisticsPart): Promise<void> {
+    this.#sinceMs = clock.steadyMs();
+    for (const [index, column] of this.#columns.entries()) {
+      const statistics = fields[index];
+      if (statistics != null) column.addStatistics(fromMs, toMs, statistics);
     }
     await this.#work();
   }

@@ -3,13 +3,15 @@
 import { badRequest, tooLarge } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { completeInterval, type Interval } from '../packets/default-interval.js';
-import { type PacketBatch, streamPackets } from '../packets/packet-stream.js';
+import { streamPackets, streamParts } from '../packets/packet-stream.js';
+import type { HistoryPart } from '../packets/store/history-parts.js';
 import { clock } from '../platform/clock.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { createWorkClock, type WorkClock } from '../platform/mongo/driver/work-clock.js';
 import { findMatchingNames } from './matching-names.js';
 import { bucketStarts } from './series/calendar.js';
 import { type Buckets, Column } from './series/column.js';
+import { isOfStatistics } from './series/functions.js';
 import { checkCells, divideInterval, type SeriesQuery } from './series/query.js';
 import { createValueStores } from './series/value-store.js';
 import { ColumnFeed } from './series-feed.js';
@@ -109,15 +111,35 @@ async function readObject(task: Task, buckets: Buckets, objectId: string): Promi
   const columns = query.paths.map(() => new Column({ buckets, functions, holding, counterBits, createStore }));
   const feed = new ColumnFeed(query, columns);
   if (query.gapMs !== null) await readBefore(task, { feed, objectId, fromMs: buckets.fromMs, gapMs: query.gapMs });
-  const time = { from: buckets.fromMs, below: buckets.endMs };
-  const reading = { objectIds: [objectId], time, fields: query.paths, readsAhead: true };
-  for await (const batch of streamPackets(task.database, reading)) await takeBatch(task, feed, batch);
+  const canSumUp = functions.every(isOfStatistics);
+  const reading = {
+    objectIds: [objectId],
+    time: { from: buckets.fromMs, below: buckets.endMs },
+    fields: query.paths,
+    isSummedUp: (fromMs: number, toMs: number) => canSumUp && areInOne(buckets, fromMs, toMs),
+    needsLastTime: query.gapMs !== null,
+  };
+  for await (const part of streamParts(task.database, reading)) await task.clock.count(() => takePart(feed, part));
   await task.clock.count(() => feed.finish());
   return { objectId, paths: query.paths, columns };
 }
 
-const takeBatch = ({ clock }: Task, feed: ColumnFeed, batch: PacketBatch): Promise<void> =>
-  clock.count(() => feed.take(batch));
+function takePart(feed: ColumnFeed, part: HistoryPart): Promise<void> {
+  if (part.kind === 'columns') return feed.takeColumns(part);
+  return part.kind === 'statistics' ? feed.takeStatistics(part) : feed.take(part);
+}
+
+/** Whether both times are in the same bucket. */
+function areInOne({ starts }: Buckets, fromMs: number, toMs: number): boolean {
+  let low = 0;
+  let high = starts.length;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if ((starts[middle] as number) <= fromMs) low = middle;
+    else high = middle;
+  }
+  return high === starts.length || toMs < (starts[high] as number);
+}
 
 /** Reads the values at the beginning of the interval: the last ones before it. */
 async function readBefore(

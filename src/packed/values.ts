@@ -8,10 +8,12 @@ import { KEY_TYPE, KEY_VALUE_BYTES, readKeys, writeKeyValue } from './keys.js';
 import { isInt32, isString, KINDS, STREAMS, STRING_FRAME, streamOf, typeOf } from './kinds.js';
 import { readTexts, type Texts } from './texts.js';
 
-const { DOUBLE, INT32, INT64 } = BSON_TYPES;
+const { BOOLEAN, DOUBLE, INT32, INT64, NULL, UNDEFINED } = BSON_TYPES;
 const OBJECT_BYTES = 12;
 const NUMBER_BYTES = 8;
 const INT32_BYTES = 4;
+/** Numbers, booleans and nothing. */
+const IS_PLAIN: ReadonlySet<number> = new Set([KINDS.NUMBER, DOUBLE, INT64, BOOLEAN, NULL, UNDEFINED]);
 
 /** What reads a column besides its bytes. */
 export interface ColumnSource {
@@ -144,6 +146,11 @@ export class ColumnValues implements Values {
       if (stream === STREAMS.numbers) return this.#numbers[number++] as number;
       return stream === STREAMS.booleans ? (this.#booleans[boolean++] as number) : Number.NaN;
     });
+  }
+
+  /** The numbers, booleans as 1 and 0, and NaN for null; null if there is any other value. */
+  numbersOrNulls(): Float64Array | null {
+    return this.#kinds.every((kind) => IS_PLAIN.has(kind)) ? this.toNumbers() : null;
   }
 
   rewind(): void {

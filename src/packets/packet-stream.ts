@@ -8,11 +8,13 @@ import { LIMITS } from '../core/limits.js';
 import type { PlaceInOrder } from '../core/packet-order.js';
 import { clock } from '../platform/clock.js';
 import { readNumber } from '../platform/mongo/bson/numbers.js';
+import type { BatchOptions } from '../platform/mongo/bson/raw-batches.js';
 import { BSON_TYPES, findValue, PACKET_KEY } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { isTransientError } from '../platform/mongo/driver/errors.js';
 import { runList } from '../platform/mongo/driver/list-queue.js';
-import { LATEST_FIRST, type PacketQuery } from './store/query.js';
+import { type HistoryPart, type PartReading, readParts, toPart } from './store/history-parts.js';
+import { LATEST_FIRST, type PacketQuery, type PacketReading } from './store/query.js';
 import { readPackets } from './store/reader.js';
 
 const { BINARY, OBJECT_ID } = BSON_TYPES;
@@ -35,7 +37,7 @@ export interface PacketBatch {
   readonly starts: readonly number[];
 }
 
-/** The position of a stream: time and stamp of the last packet, and the keys of all yielded packets with both. */
+/** The position of a stream: time and stamp of the last packet, and the keys of all yielded packets with both; none if no others have both. */
 interface Place extends PlaceInOrder {
   readonly keys: readonly Buffer[];
 }
@@ -44,16 +46,49 @@ interface Place extends PlaceInOrder {
  * Reads in batches; each batch waits in the fair queue and is charged to the caller. Throws the abort reason when the client has
  * left, and 503 when the database stays unavailable.
  */
-export async function* streamPackets(database: Database, reading: PacketStreaming): AsyncGenerator<PacketBatch> {
+export function streamPackets(database: Database, reading: PacketStreaming): AsyncGenerator<PacketBatch> {
+  const { isDescending = false, ...query } = reading;
+  const sort = isDescending ? LATEST_FIRST : null;
+  return stream(database, query, async function* (from, options) {
+    for await (const batch of readPackets(database, { ...from, sort }, options)) yield toPart(batch);
+  });
+}
+
+export interface PartStreaming extends Pick<PacketStreaming, 'objectIds' | 'time'> {
+  /** The fields whose numbers are wanted. */
+  readonly fields: readonly string[];
+  readonly isSummedUp: PartReading['isSummedUp'];
+  readonly needsLastTime: boolean;
+}
+
+/** The same in ascending order of time, where packets are packed as columns of numbers, or as statistics of these. */
+export function streamParts(
+  database: Database,
+  { isSummedUp, needsLastTime, ...query }: PartStreaming,
+): AsyncGenerator<HistoryPart> {
+  const wanted = { numbers: query.fields, isSummedUp, needsLastTime };
+  return stream(database, { ...query, readsAhead: true }, (from, options) =>
+    readParts(database, { ...from, ...wanted }, options),
+  );
+}
+
+type Reading = Omit<PacketReading, 'sort'> & { readonly batchPackets: number };
+type Read<Part> = (reading: Reading, options: BatchOptions) => AsyncGenerator<Part>;
+
+async function* stream<Part extends HistoryPart>(
+  database: Database,
+  reading: Omit<PacketStreaming, 'isDescending'>,
+  read: Read<Part>,
+): AsyncGenerator<Part> {
   let place: Place | null = null;
   let failingSinceMs: number | null = null;
   for (;;) {
     try {
-      for await (const found of batchesAfter(database, reading, place, failingSinceMs)) {
-        const batch: PacketBatch = place === null ? found : withoutYielded(found, place);
-        place = placeAfter(batch, place);
+      for await (const found of readAfter(database, reading, { place, failingSinceMs, read })) {
+        const part: Part = place === null ? found : withoutYielded(found, place);
+        place = placeAfter(part, place);
         failingSinceMs = null;
-        if (batch.starts.length > 0) yield batch;
+        if (part.kind !== 'packets' || part.starts.length > 0) yield part;
       }
       return;
     } catch (error) {
@@ -71,32 +106,32 @@ const isRetryable = (error: unknown): boolean =>
 
 const leftMs = (failingSinceMs: number): number => LIMITS.streamPatienceMs - (clock.steadyMs() - failingSinceMs);
 
-async function* batchesAfter(
+function readAfter<Part>(
   database: Database,
   {
     fields,
-    isDescending = false,
     batchPackets = LIMITS.streamBatchPackets,
     readsAhead = false,
     ...query
-  }: PacketStreaming,
-  place: Place | null,
-  failingSinceMs: number | null,
-): AsyncGenerator<PacketBatch> {
+  }: Omit<PacketStreaming, 'isDescending'>,
+  {
+    place,
+    failingSinceMs,
+    read,
+  }: { readonly place: Place | null; readonly failingSinceMs: number | null; readonly read: Read<Part> },
+): AsyncGenerator<Part> {
+  // The packets at the place itself are read again: a filter cannot exclude the yielded ones among equal times and stamps.
+  const after = place && { ...place, isIncluded: place.keys.length > 0 };
   const reading = {
     ...query,
-    // The packets at the place itself are read again: a filter cannot exclude the yielded ones among equal times and stamps.
-    start: place === null ? query.start : { ...place, isIncluded: true },
-    sort: isDescending ? LATEST_FIRST : null,
+    start: after ?? query.start ?? null,
     fields: fields && ['time', '_ts', ...fields],
     batchPackets,
   };
   const withinMs =
     failingSinceMs === null ? LIMITS.databaseOperationMs : Math.max(1, Math.floor(leftMs(failingSinceMs)));
   const schedule = <T>(read: (reader: Database) => Promise<T>): Promise<T> => runList([database], 'batch', read);
-  for await (const batch of readPackets(database, reading, { withinMs, schedule, readsAhead })) {
-    yield { memory: batch.memory, starts: batch.starts() };
-  }
+  return read(reading, { withinMs, schedule, readsAhead });
 }
 
 const isAt = ({ memory }: PacketBatch, start: number, { timeMs, stampUs }: PlaceInOrder): boolean =>
@@ -110,23 +145,26 @@ function keyAt(memory: Buffer, start: number): Buffer {
   return Buffer.from(memory.subarray(objectId, objectId + PACKET_KEY.OWN_BYTES));
 }
 
-function withoutYielded(batch: PacketBatch, place: Place): PacketBatch {
-  const { memory, starts } = batch;
+function withoutYielded<Part extends HistoryPart>(part: Part, place: Place): Part {
+  if (part.kind !== 'packets' || part.last !== null) return part;
+  const { memory, starts } = part;
   // The packets at the place come first.
-  if (starts[0] === undefined || !isAt(batch, starts[0], place)) return batch;
+  if (starts[0] === undefined || !isAt(part, starts[0], place)) return part;
   const isYielded = (start: number): boolean =>
-    isAt(batch, start, place) && place.keys.some((key) => key.equals(keyAt(memory, start)));
-  return { memory, starts: starts.filter((start) => !isYielded(start)) };
+    isAt(part, start, place) && place.keys.some((key) => key.equals(keyAt(memory, start)));
+  return { ...part, starts: starts.filter((start) => !isYielded(start)) };
 }
 
-function placeAfter(batch: PacketBatch, before: Place | null): Place | null {
-  const { memory, starts } = batch;
+function placeAfter(part: HistoryPart, before: Place | null): Place | null {
+  if (part.kind !== 'packets') return { ...part.last, keys: [] };
+  if (part.last !== null) return { ...part.last, keys: [] };
+  const { memory, starts } = part;
   const last = starts.at(-1);
   if (last === undefined) return before;
   const here = { timeMs: readNumber(memory, last, 'time'), stampUs: readNumber(memory, last, '_ts') };
   const keys: Buffer[] = [];
   let index = starts.length - 1;
-  for (; index >= 0 && isAt(batch, starts[index] as number, here); index--) {
+  for (; index >= 0 && isAt(part, starts[index] as number, here); index--) {
     keys.push(keyAt(memory, starts[index] as number));
   }
   const isAllOne = index < 0 && before?.timeMs === here.timeMs && before.stampUs === here.stampUs;

@@ -18,6 +18,16 @@ export interface Holding {
   readonly untilMs: number;
 }
 
+/** Of numbers in the order of time. */
+export interface NumberStatistics {
+  readonly n: number;
+  readonly sum: number;
+  readonly min: number;
+  readonly max: number;
+  readonly first: number;
+  readonly last: number;
+}
+
 export interface ColumnParts {
   readonly buckets: Buckets;
   readonly functions: readonly SeriesFunction[];
@@ -89,6 +99,19 @@ export class Column {
       }
     }
     this.#hold(timeMs, value, null);
+  }
+
+  /** Adds numbers of one bucket at once, for functions of statistics. `lastMs` is the time of the last one, if a number holds for a while. */
+  addStatistics(firstMs: number, lastMs: number, { n, sum, min, max, first, last }: NumberStatistics): void {
+    if (firstMs >= this.#nextMs) this.#advance(firstMs);
+    this.#values += n;
+    if (this.#numbers === 0) this.#first = first;
+    this.#numbers += n;
+    this.#sum += sum;
+    this.#last = last;
+    if (min < this.#min) this.#min = min;
+    if (max > this.#max) this.#max = max;
+    this.#hold(lastMs, last, null);
   }
 
   /** Adds a text; null for any other value that is not a number. */

@@ -48,3 +48,7 @@ export function isWanted(wanted: string | null, value: number, text: string | nu
 
 /** Whether it depends on how long values held. */
 export const tracksTime = ({ kind }: SeriesFunction): boolean => kind === 'time-weighted-avg' || kind === 'duration';
+
+/** Whether it can be told from the statistics of values: their number and sum, and the least, greatest, first and last one. */
+export const isOfStatistics = ({ kind }: SeriesFunction): boolean => OF_STATISTICS.has(kind);
+const OF_STATISTICS: ReadonlySet<SeriesFunction['kind']> = new Set([...MINMAX, 'avg', 'sum', 'count']);

@@ -55,14 +55,20 @@ export interface FoundSpans {
   readonly spans: AsyncGenerator<StoredSpan[]>;
 }
 
+/** How buckets are looked for. */
+export interface SpanSearch extends Pick<BucketReading, 'database' | 'options' | 'query' | 'isDescending'> {
+  /** How many are found at once. */
+  readonly spansRead?: number;
+}
+
 /** Null if there are none; `snapshot` then is the moment of that. */
 export async function findSpans(
-  { database, options, query, isDescending }: Pick<BucketReading, 'database' | 'options' | 'query' | 'isDescending'>,
+  { database, options, query, isDescending, spansRead = LIMITS.bucketSpansRead }: SpanSearch,
   objectId: string,
   snapshot: Snapshot,
 ): Promise<{ readonly snapshot: Snapshot; readonly spans: AsyncGenerator<StoredSpan[]> | null }> {
   const find = toSpanFind({ objectId, time: toWholeRange(query, isDescending), isDescending });
-  const command = { ...find, batchSize: LIMITS.bucketSpansRead, ...snapshot };
+  const command = { ...find, batchSize: spansRead, ...snapshot };
   const batches = rawBatches(database, command, { ...options, readsAhead: false });
   const { value: first } = await batches.next();
   const found = { snapshot: first === undefined ? snapshot : snapshotOf(first) };
@@ -215,7 +221,7 @@ export async function readBuckets(
 }
 
 /** The packets of a bucket that the query selects, in its order. Others have a turn of the event loop before. */
-async function openBucket(
+export async function openBucket(
   { database, options, isDescending, names, question, projection }: BucketReading,
   bucket: StoredBucket,
   select: Selector,

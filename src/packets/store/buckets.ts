@@ -115,7 +115,7 @@ export const toFieldName = (column: string): string =>
   column === '%' ? '' : column.replaceAll('%24', '$').replaceAll('%2E', '.').replaceAll('%25', '%');
 
 /** By the keys of this index alone (collections.ts), the buckets of an object are found in their order. */
-const SPAN_INDEX = 'places';
+export const SPAN_INDEX = 'places';
 const SPAN_FIELDS = {
   _oid: 1,
   'to.time': 1,

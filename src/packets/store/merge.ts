@@ -14,9 +14,11 @@ export interface OpenRun {
 }
 
 /** Packets of a source that follow each other. */
-export interface Run {
+export interface Run<Whole = never> {
   /** None of its packets comes before this place. */
   readonly first: PlaceInOrder;
+  /** What is given instead of its packets, if those of all other sources come before it, or behind the place of its last one. */
+  readonly whole?: { readonly last: PlaceInOrder; readonly given: Whole };
   /** Reads it, once: maybe no packets. The next run is asked for after the last packet of this one. */
   readonly open: () => Promise<OpenRun>;
 }
@@ -28,10 +30,10 @@ export interface Segment {
   readonly to: number;
 }
 
-interface Head {
+interface Head<Whole> {
   readonly rank: number;
-  readonly source: AsyncGenerator<Run>;
-  sealed: Run | null;
+  readonly source: AsyncGenerator<Run<Whole>>;
+  sealed: Run<Whole> | null;
   run: OpenRun | null;
   next: number;
   timeMs: number;
@@ -39,11 +41,11 @@ interface Head {
 }
 
 /** Of packets of equal times and stamps, those of an earlier source come first. Closes the sources at the end. */
-export async function* mergeRuns(
-  sources: readonly AsyncGenerator<Run>[],
+export async function* mergeRuns<Whole = never>(
+  sources: readonly AsyncGenerator<Run<Whole>>[],
   isDescending: boolean,
-): AsyncGenerator<Segment> {
-  const heads: Head[] = sources.map((source, rank) => ({
+): AsyncGenerator<Segment | Whole> {
+  const heads: Head<Whole>[] = sources.map((source, rank) => ({
     rank,
     source,
     sealed: null,
@@ -54,12 +56,16 @@ export async function* mergeRuns(
   }));
   const sign = isDescending ? -1 : 1;
   try {
-    let left: Head[] = [];
+    let left: Head<Whole>[] = [];
     for (const head of heads) if (await advance(head)) left.push(head);
     while (left.length > 0) {
       const [best, second] = firstTwo(left, sign);
       if (best.run === null) {
-        if (!(await open(best))) left = left.filter((head) => head !== best);
+        const { whole } = best.sealed as Run<Whole>;
+        if (whole !== undefined && (second === null || sign * comparePlaces(whole.last, second) < 0)) {
+          yield whole.given;
+          if (!(await advance(best))) left = left.filter((head) => head !== best);
+        } else if (!(await open(best))) left = left.filter((head) => head !== best);
         continue;
       }
       const from = best.next;
@@ -75,7 +81,7 @@ export async function* mergeRuns(
 }
 
 /** Goes on to the next run; false after the last one. */
-async function advance(head: Head): Promise<boolean> {
+async function advance<Whole>(head: Head<Whole>): Promise<boolean> {
   const { value, done } = await head.source.next();
   if (done) return false;
   head.sealed = value;
@@ -86,8 +92,8 @@ async function advance(head: Head): Promise<boolean> {
 }
 
 /** Reads the run at the head; false if there are no more packets. */
-async function open(head: Head): Promise<boolean> {
-  head.run = await (head.sealed as Run).open();
+async function open<Whole>(head: Head<Whole>): Promise<boolean> {
+  head.run = await (head.sealed as Run<Whole>).open();
   head.sealed = null;
   head.next = 0;
   if (head.run.starts.length === 0) return advance(head);
@@ -95,7 +101,7 @@ async function open(head: Head): Promise<boolean> {
   return true;
 }
 
-function setPlace(head: Head): void {
+function setPlace<Whole>(head: Head<Whole>): void {
   const { times, stamps } = head.run as OpenRun;
   head.timeMs = times[head.next] as number;
   head.stampUs = stamps[head.next] as number;
@@ -104,17 +110,17 @@ function setPlace(head: Head): void {
 /** Infinite times have no difference. */
 const compareNumbers = (one: number, other: number): number => (one < other ? -1 : Number(one > other));
 
-const comparePlaces = (one: PlaceInOrder, other: PlaceInOrder): number =>
+export const comparePlaces = (one: PlaceInOrder, other: PlaceInOrder): number =>
   compareNumbers(one.timeMs, other.timeMs) || compareNumbers(one.stampUs, other.stampUs);
 
-const isBefore = (one: Head, other: Head, sign: number): boolean =>
+const isBefore = <Whole>(one: Head<Whole>, other: Head<Whole>, sign: number): boolean =>
   (sign * comparePlaces(one, other) || one.rank - other.rank) < 0;
 
-function firstTwo(heads: readonly Head[], sign: number): [Head, Head | null] {
-  let best = heads[0] as Head;
-  let second: Head | null = null;
+function firstTwo<Whole>(heads: readonly Head<Whole>[], sign: number): [Head<Whole>, Head<Whole> | null] {
+  let best = heads[0] as Head<Whole>;
+  let second: Head<Whole> | null = null;
   for (let nth = 1; nth < heads.length; nth++) {
-    const head = heads[nth] as Head;
+    const head = heads[nth] as Head<Whole>;
     if (isBefore(head, best, sign)) {
       second = best;
       best = head;
@@ -124,7 +130,7 @@ function firstTwo(heads: readonly Head[], sign: number): [Head, Head | null] {
 }
 
 /** Where the packets at the head end that come before those of another source: at least one does. */
-function endBefore(head: Head, other: Head, sign: number): number {
+function endBefore<Whole>(head: Head<Whole>, other: Head<Whole>, sign: number): number {
   const { times, stamps } = head.run as OpenRun;
   const tie = head.rank < other.rank ? 0 : -1;
   let to = head.next + 1;

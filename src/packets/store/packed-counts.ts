@@ -1,7 +1,8 @@
 /** What is known of packets in rows and buckets without reading all of them: their number, their stamps, and those of a name. */
-import type { Binary } from 'mongodb';
+import { type Binary, ObjectId } from 'mongodb';
 import { LIMITS } from '../../core/limits.js';
 import { clock } from '../../platform/clock.js';
+import { readNumber } from '../../platform/mongo/bson/numbers.js';
 import { rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import { countMatching } from '../../platform/mongo/bson/raw-cursor.js';
 import { BSON_TYPES, findField, PACKET_KEY } from '../../platform/mongo/bson/reader.js';
@@ -10,15 +11,17 @@ import { endWithin } from '../../platform/mongo/driver/deadline.js';
 import {
   type BucketReading,
   bucketRuns,
+  findSpans,
   mayHaveStamps,
   NOW,
   readBuckets,
   readWhole,
+  type Snapshot,
   snapshotOf,
   toSelector,
   toWholeRange,
 } from './bucket-runs.js';
-import type { StoredSpan } from './buckets.js';
+import { BUCKETS, SPAN_INDEX, type StoredSpan } from './buckets.js';
 import { project, type Question } from './evaluate.js';
 import type { OpenRun } from './merge.js';
 import { closeAll, findPacked, type PackedObjects, PLACE_FIELDS, toQuestion } from './packed-reading.js';
@@ -40,6 +43,7 @@ export const countPacked = (database: Database, query: PacketQuery): Promise<num
   endWithin(database, LIMITS.databaseOperationMs, (reader) => count(reader, query));
 
 async function count(database: Database, query: PacketQuery): Promise<number> {
+  if (isOfTimes(query)) return countWithin(database, query);
   const packed = await findPacked({ database, options: {}, query, isDescending: false });
   try {
     let sum = await countMatching(database, PACKETS, toFilter(query), packed.snapshot);
@@ -51,6 +55,45 @@ async function count(database: Database, query: PacketQuery): Promise<number> {
   } finally {
     await closeAll(packed.found);
   }
+}
+
+/** Whether times alone select the packets, of one object. */
+const isOfTimes = (query: PacketQuery): boolean =>
+  query.objectIds.length === 1 &&
+  [query.start, query.stamps, query.exceptKeys].every((part) => part == null) &&
+  toQuestion(query) === null;
+
+/** The database adds up the buckets of which all packets count, by keys of the index; what lies over an end of the interval is read. */
+async function countWithin(database: Database, query: PacketQuery): Promise<number> {
+  const [objectId = ''] = query.objectIds;
+  const { from = null, to = null } = toWholeRange(query, false);
+  let snapshot = NOW;
+  let sum = 0;
+  for await (const batch of rawBatches(database, { ...toPacketCount(objectId, { from, to }), ...NOW })) {
+    snapshot = snapshotOf(batch);
+    for (const document of batch.documents) sum += readNumber(document, 0, 'packets');
+  }
+  sum += await countMatching(database, PACKETS, toFilter(query), snapshot);
+  const atEnds = new Map<string, StoredSpan>();
+  for (const end of [from, to]) {
+    if (end === null) continue;
+    const there = { objectIds: [objectId], time: { from: end, to: end } };
+    const { spans } = await findSpans({ database, options: {}, query: there, isDescending: false }, objectId, snapshot);
+    for await (const some of spans ?? []) for (const span of some) atEnds.set(span.id.toString('hex'), span);
+  }
+  for (const span of atEnds.values()) {
+    if (!isWhole(span, query)) sum += (await readChosen(database, query, { span, snapshot })).length;
+  }
+  return sum;
+}
+
+/** The command that adds up the packets of the buckets of an object that lie between these times. */
+function toPacketCount(objectId: string, { from, to }: { readonly from: number | null; readonly to: number | null }) {
+  const since = from === null ? {} : { 'from.time': { $gte: from } };
+  const until = to === null ? {} : { 'to.time': { $lte: to } };
+  const match = { _oid: new ObjectId(objectId), isPending: false, ...since, ...until };
+  const pipeline = [{ $match: match }, { $group: { _id: null, packets: { $sum: '$n' } } }];
+  return { aggregate: BUCKETS, pipeline, cursor: {}, hint: SPAN_INDEX };
 }
 
 async function countSelected(
@@ -113,22 +156,28 @@ async function* spansOf(
   query: PacketQuery,
   { found }: PackedObjects,
 ): AsyncGenerator<ChosenOfSpan> {
-  const select = toSelector(query, false);
-  const names = new Set(query.exceptKeys === undefined ? PLACE_FIELDS : ['_id', ...PLACE_FIELDS]);
   for (const { spans, snapshot } of found) {
     for await (const some of spans) {
       for (const span of some.filter((one) => mayHaveStamps(one, query))) {
-        const read = async (): Promise<number[]> => {
-          await clock.nextTurn();
-          const [bucket] = (await readBuckets(database, [span], { names, snapshot, options: {} })).values();
-          if (bucket === undefined) throw new Error('a bucket of packets is missing behind its index');
-          const run: OpenRun = readWhole(database, bucket, names);
-          return select(run).map((nth) => run.stamps[nth] as number);
-        };
+        const read = () => readChosen(database, query, { span, snapshot });
         yield { span, chosen: isWhole(span, query) ? null : read };
       }
     }
   }
+}
+
+/** The stamps of the packets of a bucket that the query selects. */
+async function readChosen(
+  database: Database,
+  query: PacketQuery,
+  { span, snapshot }: { readonly span: StoredSpan; readonly snapshot: Snapshot },
+): Promise<number[]> {
+  await clock.nextTurn();
+  const names = new Set(query.exceptKeys === undefined ? PLACE_FIELDS : ['_id', ...PLACE_FIELDS]);
+  const [bucket] = (await readBuckets(database, [span], { names, snapshot, options: {} })).values();
+  if (bucket === undefined) throw new Error('a bucket of packets is missing behind its index');
+  const run: OpenRun = readWhole(database, bucket, names);
+  return toSelector(query, false)(run).map((nth) => run.stamps[nth] as number);
 }
 
 /** Whether the query selects all packets of the bucket, whichever they are. */

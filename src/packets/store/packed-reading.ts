@@ -12,6 +12,7 @@ import {
   NOW,
   placesOf,
   type Snapshot,
+  type SpanSearch,
   snapshotOf,
   toWholeRange,
 } from './bucket-runs.js';
@@ -27,9 +28,7 @@ export interface PackedObjects {
 }
 
 /** Looks for buckets of these objects: whoever gets some closes them. */
-export async function findPacked(
-  reading: Pick<BucketReading, 'database' | 'options' | 'query' | 'isDescending'>,
-): Promise<PackedObjects> {
+export async function findPacked(reading: SpanSearch): Promise<PackedObjects> {
   const { objectIds } = reading.query;
   const [only = '', ...others] = objectIds;
   let snapshot = NOW;
@@ -59,12 +58,7 @@ export async function closeAll(found: readonly FoundSpans[]): Promise<void> {
 }
 
 /** Reads one key of the index for each object. */
-async function findObjectsWithBuckets({
-  database,
-  options,
-  query,
-  isDescending,
-}: Pick<BucketReading, 'database' | 'options' | 'query' | 'isDescending'>) {
+async function findObjectsWithBuckets({ database, options, query, isDescending }: SpanSearch) {
   const { from, to } = toWholeRange(query, isDescending);
   const ids = query.objectIds.map((id) => new ObjectId(id));
   const since = from == null ? {} : { 'to.time': { $gte: from } };

@@ -40,7 +40,7 @@ export async function* toBatches(
 }
 
 /** Packets that wait until they are enough. */
-class Batch {
+export class Batch {
   readonly #packets: number;
   readonly #dropped: ReadonlySet<string>;
   #parts: Segment[] = [];

@@ -172,6 +172,7 @@ describe('Limits', () => {
     'packingStepsPending',
     'bucketSpansRead',
     'bucketsRead',
+    'bucketHeadsRead',
     'packedReadBytes',
     'evaluatedBytes',
     'packedSortBytes',
