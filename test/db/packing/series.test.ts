@@ -94,7 +94,7 @@ const LAYOUTS: Record<string, (objectId: string) => Promise<unknown>> = {
   },
 };
 
-test.each(Object.keys(LAYOUTS))('are those of packets, packed: %s', async (layout) => {
+test.each(Object.keys(LAYOUTS))('answers series as of packets, packed: %s', async (layout) => {
   const objectId = await storeHistory(database, PACKETS, fieldsOf);
   const asked = ALL_PATHS.flatMap((params) => QUERIES.map((query) => ({ params, query })));
   const rows: Results[] = [];
@@ -105,7 +105,7 @@ test.each(Object.keys(LAYOUTS))('are those of packets, packed: %s', async (layou
   }
 });
 
-test('of long intervals read the heads of buckets alone', async () => {
+test('reads the heads of buckets alone for series of long intervals', async () => {
   const objectId = await storeHistory(database, PACKETS, fieldsOf);
   const query = { points: 1, fn: 'min,max,first,last,count' };
   const rows = await seriesOf(objectId, 'fuel,early', query);
@@ -118,7 +118,7 @@ test('of long intervals read the heads of buckets alone', async () => {
   await expect(seriesOf(objectId, 'fuel', { points: 2_000 })).rejects.toMatchObject({ status: 500 });
 });
 
-test('go on behind a part after a fault, with each packet once', async () => {
+test('continues behind a part after a fault, with each packet once', async () => {
   const objectId = await storeHistory(database, PACKETS, fieldsOf);
   await packHistory(database, objectId, { bucketPackets: 100 });
   const whole = await countsIn(objectId, null);
