@@ -12,6 +12,7 @@ import { builtInStore } from '../core/stores.js';
 import { findSource, type SourceRecord } from '../devices/sources/source-store.js';
 import { clock, type Timer } from '../platform/clock.js';
 import { createFairQueue, type FairQueue } from '../platform/fair-queue.js';
+import { createMinuteCount, type MinuteCount } from '../platform/minute-count.js';
 import { holdsObjectId } from '../platform/mongo/bson/reader.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { findStored } from '../platform/mongo/schema/lookup.js';
@@ -54,6 +55,7 @@ export function createDownlinks(deps: DownlinkDeps): Downlinks {
   const noted = new LRUCache<string, string>(remembered);
   const ending = new AbortController();
   const queue = createSendingQueue();
+  const failures = new LRUCache<string, MinuteCount>(cacheSize(LIMITS.cachedSources));
   const running = new Set<Promise<void>>();
   let timer: Timer | null = null;
   const run = (work: () => Promise<void>): void => {
@@ -63,7 +65,7 @@ export function createDownlinks(deps: DownlinkDeps): Downlinks {
       .finally(() => running.delete(done));
     running.add(done);
   };
-  const drain = (objectId: string) => run(() => sendAll({ ...deps, queue, signal: ending.signal }, objectId));
+  const drain = (objectId: string) => run(() => sendAll({ ...deps, queue, failures, signal: ending.signal }, objectId));
   const check = async (): Promise<void> => {
     for (const objectId of await listDue(database, now())) drain(objectId);
   };
@@ -128,6 +130,8 @@ async function findAllWaiting(
 interface Sending extends DownlinkDeps {
   readonly queue: FairQueue;
   readonly signal: AbortSignal;
+  /** Of each source. */
+  readonly failures: LRUCache<string, MinuteCount>;
 }
 
 /** Sends the commands that wait for an object, unless another instance does. */
@@ -186,7 +190,7 @@ async function isInGroup(database: Database, objectId: string, { groupId }: Sour
 
 /** Returns null when the command has ended or was taken; otherwise how long to wait at least, in ms. */
 async function sendOne(
-  { database, sender, now, signal, log }: Sending,
+  { database, sender, now, signal, log, failures }: Sending,
   source: SourceRecord,
   { objectId, address }: CommandRoute,
   command: StoredCommand,
@@ -216,7 +220,11 @@ async function sendOne(
     await noteNetwork(database, command._id, { status: 'failed', result: { status, message } }, now());
     return null;
   }
-  log.warn({ source: source._id, command: command._id, status, reason: error }, 'failed to send a command; it waits');
+  const count = failures.get(source._id) ?? createMinuteCount();
+  failures.set(source._id, count);
+  const failed = count();
+  const details = { source: source._id, command: command._id, status, reason: error, failed };
+  if (failed !== null) log.warn(details, 'failed to send a command; it waits');
   // Without an answer, the system may have it: no connection gets it as well.
   if (status !== null) await releaseFromSource(database, objectId);
   return retryAfterMs ?? 0;

@@ -1,7 +1,6 @@
 /** Says that connections are refused because their address has too many: counts each, and logs once a minute. */
 
-import { MINUTE_MS } from '../core/units.js';
-import { clock } from './clock.js';
+import { createMinuteCount } from './minute-count.js';
 
 export interface RefusedConnectionOptions {
   /** Counts a connection. */
@@ -12,16 +11,12 @@ export interface RefusedConnectionOptions {
 /** For a transport, what is told the network of each connection that is refused. */
 export function createRefusalReport({ onRefused, log }: RefusedConnectionOptions) {
   return (transport: string): ((network: string) => void) => {
-    let refused = 0;
-    let reportedMs = Number.NEGATIVE_INFINITY;
+    const count = createMinuteCount();
     return (network) => {
       onRefused(transport);
-      refused++;
-      const nowMs = clock.steadyMs();
-      if (nowMs - reportedMs < MINUTE_MS) return;
+      const refused = count();
+      if (refused === null) return;
       log.warn({ transport, network, refused }, 'refused connections of an address that has CONNECTIONS_PER_ADDRESS');
-      reportedMs = nowMs;
-      refused = 0;
     };
   };
 }

@@ -2,11 +2,12 @@
 import '../support/usual-limits.js';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
+import type { Packet } from 'mqtt-packet';
 import { LIMITS } from '../../src/core/limits.js';
 import { type Line, openLine } from '../support/cuttable-connection.js';
 import { startTestService, type TestService, testUri } from '../support/fixture.js';
 import { storeFleet } from '../support/fleet.js';
-import { AUTH, CONNECT, connectRaw, type RawDevice } from '../support/mqtt-device.js';
+import { AUTH, CONNECT, connectRaw, PUBLISH, type RawDevice } from '../support/mqtt-device.js';
 import { runsOf } from '../support/runs.js';
 import { until } from '../support/until.js';
 
@@ -45,14 +46,22 @@ async function connectAll(): Promise<RawDevice[]> {
   return devices;
 }
 
+const subscriptions = [{ topic: 'base/commands/#', qos: 1 as const }];
+const SUBSCRIBE: Packet = { cmd: 'subscribe', messageId: 1, subscriptions };
+
+const linesWith = (message: string): string[] => service.logLines.filter((text) => text.includes(message));
+
 const countOf = (online: boolean): Promise<number> => client.db().collection('packets').countDocuments({ online });
 
 test('marks many devices offline once each after an outage of the database in which they disconnected, with few log lines', async () => {
   const devices = await connectAll();
   expect(await countOf(true)).toBe(DEVICES);
-  const failures = (): string[] =>
-    service.logLines.filter((text) => text.includes('failed to mark disconnected devices offline'));
+  const failures = (): string[] => linesWith('failed to mark disconnected devices offline');
   await line.cut();
+  // Nobody can look up what waits for them, or whether they were offline.
+  for (const device of devices) device.send(SUBSCRIBE, PUBLISH('base/state', '{"n":1}'));
+  const lookups = ['failed to send commands', 'failed to find out whether a device that sends was offline'] as const;
+  for (const message of lookups) await until(() => linesWith(message).length > 0, message);
   for (const { socket } of devices) socket.destroy();
   await until(() => failures().length >= 2, 'a second attempt');
   await line.mend();
@@ -60,6 +69,8 @@ test('marks many devices offline once each after an outage of the database in wh
   expect(await client.db().collection('packets').distinct('_oid', { online: false })).toHaveLength(DEVICES);
   expect(await countOf(false)).toBe(DEVICES);
   expect(failures().length).toBeLessThan(20);
+  // At most once a minute.
+  for (const message of lookups) expect(linesWith(message).length).toBeLessThan(10);
 
   const back = await connectAll();
   expect(await countOf(true)).toBe(2 * DEVICES);

@@ -119,6 +119,19 @@ describe('a command', () => {
     expect((await read(first)).status).toBe('sent');
   });
 
+  test('is in one log line with the others of its source that cannot be sent now', async () => {
+    const { source, id } = await connect('traccar');
+    const objects = [{ id }, await createObject(), await createObject()];
+    for (const one of objects) expect((await send(source, uplinkOf('traccar', one.id))).status).toBe(200);
+    peer.status = () => 503;
+    for (const one of objects) await command(one.id, 'one');
+    await until(() => peer.got.length >= objects.length, 'a try of each');
+    for (const one of objects) await service.admin('DELETE', `objects/${one.id}`);
+    const isOfSource = (line: string) => line.includes('failed to send a command') && line.includes(source._id);
+    await until(() => service.logLines.some(isOfSource), 'a log line');
+    expect(service.logLines.filter(isOfSource)).toHaveLength(1);
+  });
+
   test('is sent after the first packet of its device if it came before', async () => {
     const source = await createSource({ kind: 'traccar', commandUrl: peer.url });
     const { id } = await createObject();

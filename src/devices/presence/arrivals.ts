@@ -6,6 +6,7 @@ import { LIMITS } from '../../core/limits.js';
 import type { Ingest } from '../../packets/ingest.js';
 import { type LastPacketTime, readLastPacketTimes } from '../../packets/last-packet-times.js';
 import { createReadThroughCache } from '../../platform/cache.js';
+import { createMinuteCount } from '../../platform/minute-count.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { type Digest, packetIdOf } from '../dedup-id.js';
 
@@ -40,12 +41,16 @@ export function createArrivals({ database, ingest, digest, isLive, log }: Arriva
     const last = await readLastPacketTimes(database, objectId);
     return { offline: last === null || last.isOnline ? null : last };
   });
+  const lookups = createMinuteCount();
+  const reports = createMinuteCount();
   // The packets are stored whether or not this is known.
   const findOffline = async (objectId: string): Promise<LastPacketTime | null> => {
     try {
       return (await known.find(objectId))?.offline ?? null;
     } catch (err) {
-      log.warn({ err, object: objectId }, 'failed to find out whether a device that sends was offline');
+      const failed = lookups();
+      const details = { err, object: objectId, failed };
+      if (failed !== null) log.warn(details, 'failed to find out whether a device that sends was offline');
       return null;
     }
   };
@@ -73,7 +78,9 @@ export function createArrivals({ database, ingest, digest, isLive, log }: Arriva
         await ingest(source, [{ id, timeMs, online: true, parameters: {} }]);
       } catch (err) {
         // The packets are stored. The next one of the device reports it online again.
-        log.warn({ err, object: objectId }, 'failed to report that a device that sends is online');
+        const failed = reports();
+        const details = { err, object: objectId, failed };
+        if (failed !== null) log.warn(details, 'failed to report that a device that sends is online');
       } finally {
         known.invalidate(objectId);
       }
