@@ -6,18 +6,31 @@ import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 
 const COLLECTION = 'brokered';
 
+/** A device that publishes through the broker. */
+export interface BridgeDevice {
+  readonly objectId: string;
+  /** Where OwnTracks expects its commands, if the last message was one of OwnTracks; null otherwise. */
+  readonly ownTracksTopic: string | null;
+}
+
 /** Returns whether the device is new. */
-export async function recordBridgeDevice(database: Database, objectId: string): Promise<boolean> {
+export async function recordBridgeDevice(
+  database: Database,
+  { objectId, ownTracksTopic }: BridgeDevice,
+): Promise<boolean> {
   const filter = { _id: new ObjectId(objectId) };
+  const update = ownTracksTopic === null ? { $unset: { ownTracksTopic: '' } } : { $set: { ownTracksTopic } };
   const { upsertedCount } = await mapDriverErrors(() =>
-    database.db.collection(COLLECTION).updateOne(filter, { $setOnInsert: filter }, { upsert: true }),
+    database.db.collection(COLLECTION).updateOne(filter, update, { upsert: true }),
   );
   return upsertedCount > 0;
 }
 
-export async function isBridgeDevice(database: Database, objectId: string): Promise<boolean> {
+/** Null for a device that does not publish through the broker. */
+export async function findBridgeDevice(database: Database, objectId: string): Promise<BridgeDevice | null> {
   const filter = { _id: new ObjectId(objectId) };
-  return (await mapDriverErrors(() => database.db.collection(COLLECTION).countDocuments(filter, { limit: 1 }))) > 0;
+  const found = await mapDriverErrors(() => database.db.collection(COLLECTION).findOne(filter));
+  return found === null ? null : { objectId, ownTracksTopic: found.ownTracksTopic ?? null };
 }
 
 /** The objects of the next devices after `after`, in order. */

@@ -12,17 +12,18 @@ import {
   releaseCommands,
   type StoredCommand,
 } from '../commands/command-store.js';
-import { type CommandOutcome, toDelivery } from '../core/command.js';
+import type { CommandOutcome } from '../core/command.js';
 import { toApiError } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { clock, type Timer } from '../platform/clock.js';
+import { createMinuteCount } from '../platform/minute-count.js';
 import { createBulkQueue } from '../platform/mongo/driver/bulk-queue.js';
 import type { Database } from '../platform/mongo/driver/client.js';
+import { toMessage } from './command-message.js';
 import { toProperties } from './command-properties.js';
 import type { Connection } from './mqtt/connection.js';
 import { FIRST_FAILURE } from './mqtt/reason-codes.js';
-import { toOwnTracksCommand } from './sources/owntracks.js';
-import { COMMANDS_TOPIC, isOwnTracksCommands } from './topics.js';
+import { isOwnTracksCommands } from './topics.js';
 
 export interface DeliveryDeps {
   readonly database: Database;
@@ -57,6 +58,17 @@ interface DeliveryState {
   onConfirm: ((fate: Fate) => void) | null;
 }
 
+const newState = (): DeliveryState => ({
+  isBusy: false,
+  again: false,
+  isEnded: false,
+  mayHold: false,
+  unsureMs: null,
+  lastId: 0,
+  unconfirmed: new Set(),
+  onConfirm: null,
+});
+
 /**
  * What became of a command that was sent: the device refused it with an outcome, or confirmed it; it was written to a device that
  * confirms nothing (QoS 0); or neither.
@@ -66,19 +78,11 @@ type Fate = CommandOutcome | 'confirmed' | 'written' | 'unconfirmed';
 export function createDeliverer(deps: DeliveryDeps): Deliverer {
   const states = new WeakMap<Connection, DeliveryState>();
   const release = createRelease(deps);
+  const failures = createMinuteCount();
   const stateOf = (connection: Connection): DeliveryState => {
     const known = states.get(connection);
     if (known !== undefined) return known;
-    const state: DeliveryState = {
-      isBusy: false,
-      again: false,
-      isEnded: false,
-      mayHold: false,
-      unsureMs: null,
-      lastId: 0,
-      unconfirmed: new Set(),
-      onConfirm: null,
-    };
+    const state = newState();
     states.set(connection, state);
     return state;
   };
@@ -89,7 +93,8 @@ export function createDeliverer(deps: DeliveryDeps): Deliverer {
     state.isBusy = true;
     sendAll(deps, connection, state)
       .catch((error) => {
-        deps.log.warn({ err: error }, 'failed to send commands; retrying');
+        const failed = failures();
+        if (failed !== null) deps.log.warn({ err: error, failed }, 'failed to send commands; retrying');
         clock.setTimeout(() => wake(connection), LIMITS.commandRetryMs).unref();
       })
       .finally(() => {
@@ -186,17 +191,12 @@ async function finish(
   });
 }
 
-/** A device that has subscribed only to the commands of OwnTracks gets them as `cmd`, unless its model says something else. */
-function toMessage({ filters, device }: Connection, command: StoredCommand): { topic: string; payload: string } {
-  const action = device.declared.actions.get(command.command);
-  const { topic, payload } = toDelivery(command, action);
-  if (topic !== null) return { topic, payload };
-  const [first = '', ...others] = filters.keys();
-  if (!isOwnTracksCommands(first) || others.length > 0) {
-    return { topic: `${COMMANDS_TOPIC}/${command.command}`, payload };
-  }
-  const own = toOwnTracksCommand(command.command, command.params);
-  return { topic: first, payload: action?.payload === undefined ? JSON.stringify(own) : payload };
+/** Where OwnTracks expects its commands on a connection that has subscribed to them and to nothing else; null for other devices. */
+function ownTracksTopicOf({ filters, device }: Connection): string | null {
+  const topics = [...filters.keys()];
+  const named = new Set([...device.declared.actions.values()].map(({ topic }) => topic));
+  // The one below which the device has published last is the last one.
+  return topics.every((topic) => isOwnTracksCommands(topic) && !named.has(topic)) ? (topics.at(-1) ?? null) : null;
 }
 
 /** Sends a command. Returns what became of it, as far as the QoS of its subscription allows to know. */
@@ -207,7 +207,7 @@ async function send(
   nowMs: number,
 ): Promise<Fate> {
   const { peer, filters } = connection;
-  const { topic, payload } = toMessage(connection, command);
+  const { topic, payload } = toMessage(command, connection.device.declared, ownTracksTopicOf(connection));
   // The QoS of the subscription to this exact topic, otherwise the highest of all subscriptions.
   const qos = filters.get(topic) ?? ([...filters.values()].includes(1) ? 1 : 0);
   const messageId = nextId(state);

@@ -5,7 +5,7 @@ import { parseExactJson, parseTypedValue } from '../core/exact-json.js';
 import { isObject, type Json, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { type DataType, type Declarations, memberAt, type Reference, toType } from '../core/model.js';
-import { isOwnTracks, toOwnTracksPacket } from './sources/owntracks.js';
+import { isOwnTracks, ownTracksBaseOf, toOwnTracksPacket } from './sources/owntracks.js';
 import { toShellyPacket } from './sources/shelly.js';
 
 /** The MQTT parser replaces invalid UTF-8 with this character and reports no error. */
@@ -69,7 +69,8 @@ function parseForeign(topic: string, payload: Buffer): unknown {
 
 function parsedOrNull(payload: Buffer): unknown {
   try {
-    return payload.includes('"_type"') ? parsePayloadJson(payload) : null;
+    const mayBe = payload.length <= LIMITS.mqttPacketBytes && payload.includes('"_type"');
+    return mayBe ? parsePayloadJson(payload) : null;
   } catch {
     return null;
   }
@@ -98,8 +99,22 @@ export function isOwnFilter(filter: string, declared: Declarations): boolean {
   );
 }
 
-/** Where OwnTracks expects its commands (https://owntracks.org/booklet/tech/json/#_typecmd): `owntracks/jane/phone/cmd`. */
-export const isOwnTracksCommands = (filter: string): boolean => /^owntracks\/[^/+#]+\/[^/+#]+\/cmd$/.test(filter);
+const COMMANDS_OF_OWNTRACKS = /^(?!base\/)\/?(?:[^/+#]+\/)+cmd$/;
+
+/**
+ * Whether OwnTracks may expect its commands there (https://owntracks.org/booklet/tech/json/#_typecmd): `cmd` below the base of its
+ * topics, which is `owntracks/jane/phone` unless its user has chosen another one.
+ */
+export const isOwnTracksCommands = (filter: string): boolean => COMMANDS_OF_OWNTRACKS.test(filter);
+
+/** Where a device that publishes to this topic expects its commands, if it is OwnTracks. */
+export const ownTracksCommandsOf = (topic: string): string => `${ownTracksBaseOf(topic)}/cmd`;
+
+/** The type of a message of OwnTracks, or of a command for it (`cmd`); null for any other. */
+export function ownTracksTypeOf(payload: Buffer): string | null {
+  const body = parsedOrNull(payload);
+  return isOwnTracks(body) ? String(body._type) : null;
+}
 
 function matches(filter: readonly string[], topic: readonly string[]): boolean {
   const isOpen = filter.at(-1) === '#';

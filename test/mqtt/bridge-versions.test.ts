@@ -51,3 +51,38 @@ test.each<[Of5, number]>([
   const isDelivered = async () => (await service.admin('GET', `commands/${commandId}`)).body.status === 'delivered';
   await until(isDelivered, 'the command to be delivered');
 });
+
+test('sends commands to a phone with OwnTracks below the base of its last message, and to other devices as before', async () => {
+  const broker = await startTestBroker('speaks');
+  endings.push(() => broker.stop());
+  const service = await startTestService({ env: { MQTT_URL: broker.url, MQTT_PORT: '' } });
+  endings.push(() => service.stop());
+  await until(() => broker.clients().length === LIMITS.brokerConnections, 'all connections of the service');
+  await service.admin('POST', 'objects', { id: 'phone', name: 'phone' });
+  const [client] = broker.clients() as [BrokerClient];
+  const published = () => broker.clients().flatMap((one) => one.published);
+  const arrives = async (topic: string, payload: string): Promise<void> => {
+    const messageId = client.send(topic, payload);
+    await until(() => client.acknowledged.includes(messageId), `the acknowledgement of ${topic}`);
+  };
+  const location = '{"_type":"location","lat":1,"lon":2,"tst":1795500000}';
+  const own = { _type: 'cmd', action: 'look' };
+  for (const [topic, payload, expected] of [
+    ['objects/phone/owntracks/jane/phone', location, 'objects/phone/owntracks/jane/phone/cmd'],
+    // What the broker passes on of the service itself.
+    ['objects/phone/owntracks/jane/phone/cmd', JSON.stringify(own), 'objects/phone/owntracks/jane/phone/cmd'],
+    ['objects/phone/event', location.replace('location', 'transition'), 'objects/phone/cmd'],
+    ['objects/phone/base/state', '{"n":1}', 'objects/phone/base/commands/look'],
+    ['objects/phone', location, 'objects/phone/cmd'],
+  ] as const) {
+    await arrives(topic, payload);
+    const sent = published().length;
+    const { headers } = await service.admin('POST', 'objects/phone/commands/look', {});
+    const _id = (headers.location as string).split('/').at(-1) as string;
+    const isDelivered = async () => (await service.admin('GET', `commands/${_id}`)).body.status === 'delivered';
+    await until(isDelivered, 'the command to be delivered');
+    const [command] = published().slice(sent);
+    const body = expected.endsWith('/cmd') ? own : { _id, command: 'look', params: {} };
+    expect([command?.topic, JSON.parse(String(command?.payload))]).toEqual([expected, body]);
+  }
+});

@@ -233,7 +233,7 @@ describe('a phone with OwnTracks', () => {
     const granted = await new Promise((resolve) => {
       client.subscribe(wanted, (_error, _granted, suback) => resolve(suback?.granted));
     });
-    return { id, got, granted };
+    return { id, got, granted, client };
   }
 
   test('gets commands as its app expects them, which are delivered when it confirms them', async () => {
@@ -252,7 +252,45 @@ describe('a phone with OwnTracks', () => {
     ]);
   });
 
+  test.each(['family/phones/jane/phone', 'jane/phone', 'phone', '/owntracks/jane/phone'])(
+    'gets commands below another base of its topics: %s',
+    async (base) => {
+      const { id, got, granted } = await phone({}, [`${base}/cmd`]);
+      expect(granted).toEqual([1]);
+      await becomes(await command(id, 'reportLocation'), 'delivered');
+      expect(got).toEqual([{ topic: `${base}/cmd`, body: { _type: 'cmd', action: 'reportLocation' } }]);
+    },
+  );
+
+  test('gets commands below the base of its last message, if it has subscribed below several', async () => {
+    const bases = ['owntracks/jane/phone', 'family/jane/phone', 'phone'];
+    const { id, got, client } = await phone(
+      {},
+      bases.map((base) => `${base}/cmd`),
+    );
+    const location = JSON.stringify({ _type: 'location', lat: 1, lon: 2, tst: 1_795_500_000 });
+    const published = ['family/jane/phone', 'owntracks/jane/phone/event', 'phone', 'family/jane/phone/waypoint'];
+    for (const topic of published) {
+      await client.publishAsync(topic, location, { qos: 1 });
+      await becomes(await command(id, 'reportLocation'), 'delivered');
+    }
+    const expected = [1, 0, 2, 1].map((nth) => `${bases[nth]}/cmd`);
+    expect(got.map(({ topic }) => topic)).toEqual(expected);
+  });
+
+  test('gets commands in their usual form on a topic of its model that ends like those of OwnTracks', async () => {
+    const data = { children: [{ id: 'stop', name: 'stop', type: 'action', params: { topic: 'plant/pump/cmd' } }] };
+    const { body: model } = await service.admin('POST', 'models', { name: 'pump', data });
+    const { id, got } = await phone({ model: model._id }, ['plant/pump/cmd']);
+    const _id = await command(id, 'stop', { within: 3 });
+    await becomes(_id, 'delivered');
+    expect(got).toMatchObject([{ topic: 'plant/pump/cmd', body: { _id, command: 'stop' } }]);
+  });
+
   test.each<[string, readonly string[], number[]]>([
+    ['of the service', ['base/cmd', 'base/state/cmd'], [128, 128]],
+    ['without a base', ['cmd', '/cmd', '$SYS/cmd', '+/cmd'], [128, 128, 128, 128]],
+    ['of an empty level', ['a//cmd', 'family/+/cmd', '//a/cmd'], [128, 128, 128]],
     ['of all users', ['owntracks/+/+/cmd'], [128]],
     ['of all devices', ['owntracks/jane/+/cmd'], [128]],
     ['of everything', ['owntracks/#'], [128]],

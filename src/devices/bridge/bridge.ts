@@ -8,19 +8,21 @@ import mqtt, { type IPublishPacket, type MqttClient } from 'mqtt';
 import { claimCommand, confirmDelivery, hasWaiting, releaseCommands } from '../../commands/command-store.js';
 import { cacheSize } from '../../core/cache-size.js';
 import type { Change } from '../../core/change.js';
-import { isTopic, toDelivery } from '../../core/command.js';
+import { isTopic } from '../../core/command.js';
 import { tooLarge } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import { isValidOwnId, toOwnId } from '../../core/own-id.js';
 import type { ModelFinder } from '../../packets/models.js';
 import { clock } from '../../platform/clock.js';
+import { createMinuteCount, type MinuteCount } from '../../platform/minute-count.js';
 import { isTransientError } from '../../platform/mongo/driver/errors.js';
-import { isBridgeDevice, listBridgeDevices, recordBridgeDevice } from '../bridge-devices.js';
+import { type BridgeDevice, findBridgeDevice, listBridgeDevices, recordBridgeDevice } from '../bridge-devices.js';
+import { toMessage } from '../command-message.js';
 import { toProperties } from '../command-properties.js';
 import { type DeviceRecord, findDevice } from '../devices.js';
 import type { ReportInvalidMessage } from '../invalid-messages.js';
 import { type ReceiveDeps, receive } from '../receive.js';
-import { COMMANDS_TOPIC } from '../topics.js';
+import { COMMANDS_TOPIC, isOwnTracksCommands, ownTracksCommandsOf, ownTracksTypeOf } from '../topics.js';
 import { negotiateVersion } from './version.js';
 
 export interface BridgeAddress {
@@ -62,7 +64,10 @@ interface State {
   readonly clients: MqttClient[];
   /** By the id in their topics. */
   readonly devices: LRUCache<string, DeviceRecord>;
-  readonly recorded: LRUCache<string, true>;
+  /** What this instance has recorded of devices, by their objects. One that recorded something else gets a later message soon. */
+  readonly recorded: LRUCache<string, BridgeDevice>;
+  /** Of messages that could not be stored for now, and of commands that stay. */
+  readonly failures: { readonly messages: MinuteCount; readonly commands: MinuteCount };
   isStopping: boolean;
   /** The number of the last check for commands that nobody has sent. */
   lastCheck: number;
@@ -78,6 +83,7 @@ export function startBridge(deps: BridgeDeps): Bridge {
     clients: [],
     devices: new LRUCache({ ...cacheSize(max), ttl: LIMITS.brokerDeviceMs }),
     recorded: new LRUCache(cacheSize(max)),
+    failures: { messages: createMinuteCount(), commands: createMinuteCount() },
     isStopping: false,
     lastCheck: 0,
   };
@@ -141,7 +147,7 @@ async function sendWaiting(deps: BridgeDeps, state: State): Promise<void> {
       const ids = await listBridgeDevices(deps.database, after);
       const waiting = await Promise.all(ids.map((id) => hasWaiting(deps.database, id, deps.now())));
       for (const id of ids.filter((_, index) => waiting[index])) {
-        await sendAll(deps, state, id).catch((error: unknown) => reportLasting(deps, error));
+        await sendAll(deps, state, id).catch((error: unknown) => reportLasting(deps, state, error));
       }
       after = ids.at(-1) ?? null;
       if (after === null) return;
@@ -177,7 +183,8 @@ async function receiveMessage(deps: BridgeDeps, state: State, packet: IPublishPa
         deps.log.error({ err: error }, 'message of the broker rejected: internal error');
         return;
       }
-      deps.log.warn({ err: error }, 'failed to store a message of the broker; retrying');
+      const failed = state.failures.messages();
+      if (failed !== null) deps.log.warn({ err: error, failed }, 'failed to store a message of the broker; retrying');
       await clock.wait(LIMITS.commandRetryMs);
     }
   }
@@ -194,10 +201,13 @@ async function receiveOnce(
   if (device === null || !device.isActive) return;
   state.devices.set(key, device);
   const declared = await deps.models.declarationsOf(device.modelId);
+  const type = ownTracksTypeOf(bytesOf(packet));
   // The filter also matches the commands that Vigil sends.
-  const isOurs = topic.startsWith(`${COMMANDS_TOPIC}/`) && !topic.endsWith('/result');
+  const isOurs = type === 'cmd' || (topic.startsWith(`${COMMANDS_TOPIC}/`) && !topic.endsWith('/result'));
   if (isOurs || [...declared.actions.values()].some((action) => action.topic === topic)) return;
-  await recordDevice(deps, state, device.objectId);
+  if (isOwnTracksCommands(packet.topic) && (await isCommandTopic(deps, device.objectId, packet.topic))) return;
+  const ownTracksTopic = type === null ? null : ownTracksCommandsOf(packet.topic);
+  await recordDevice(deps, state, { objectId: device.objectId, ownTracksTopic });
   const messageId = packet.qos === 0 ? null : (packet.messageId ?? null);
   try {
     const payload = readPayload(packet);
@@ -208,47 +218,60 @@ async function receiveOnce(
   }
 }
 
+/** Whether OwnTracks expects its commands there: the model may define their payload. */
+const isCommandTopic = async ({ database }: BridgeDeps, objectId: string, topic: string): Promise<boolean> =>
+  (await findBridgeDevice(database, objectId))?.ownTracksTopic === topic;
+
+const bytesOf = ({ payload }: IPublishPacket): Buffer => (Buffer.isBuffer(payload) ? payload : Buffer.from(payload));
+
 /** Applies the size limit of direct connections, since parsing blocks the event loop. Throws 413. */
-function readPayload({ payload }: IPublishPacket): Buffer {
-  const bytes = Buffer.isBuffer(payload) ? payload : Buffer.from(payload);
+function readPayload(packet: IPublishPacket): Buffer {
+  const bytes = bytesOf(packet);
   if (bytes.length <= LIMITS.mqttPacketBytes) return bytes;
   throw tooLarge(`the message: more than ${LIMITS.mqttPacketBytes} bytes`);
 }
 
 /** Records that the device uses the external broker, so that its commands are sent there. */
-async function recordDevice(deps: BridgeDeps, state: State, objectId: string): Promise<void> {
-  if (state.recorded.has(objectId)) return;
+async function recordDevice(deps: BridgeDeps, state: State, device: BridgeDevice): Promise<void> {
+  const { objectId, ownTracksTopic } = device;
+  const recorded = state.recorded.get(objectId);
+  if (recorded?.ownTracksTopic === ownTracksTopic) return;
   // Not awaited: the client processes no acknowledgement of the broker until this message is handled.
-  if (await recordBridgeDevice(deps.database, objectId)) sendSoon(deps, state, objectId);
-  state.recorded.set(objectId, true);
+  if (await recordBridgeDevice(deps.database, device)) sendSoon(deps, state, objectId);
+  state.recorded.set(objectId, device);
 }
 
-const STAYS = 'failed to send a command to the broker: it stays queued';
-
 function sendSoon(deps: BridgeDeps, state: State, objectId: string): void {
-  sendAll(deps, state, objectId).catch((error) => deps.log.warn({ err: error }, STAYS));
+  sendAll(deps, state, objectId).catch((error) => reportUnsent(deps, state, error));
 }
 
 /** Throws what is worth another try. */
-function reportLasting({ log }: BridgeDeps, error: unknown): void {
+function reportLasting(deps: BridgeDeps, state: State, error: unknown): void {
   if (isTransientError(error)) throw error;
-  log.warn({ err: error }, STAYS);
+  reportUnsent(deps, state, error);
+}
+
+function reportUnsent({ log }: BridgeDeps, { failures }: State, error: unknown): void {
+  const failed = failures.commands();
+  if (failed !== null) log.warn({ err: error, failed }, 'failed to send a command to the broker: it stays queued');
 }
 
 /** Sends the commands that this instance can claim. `delivered` means that the broker acknowledged the command. */
 async function sendAll(deps: BridgeDeps, state: State, objectId: string): Promise<void> {
-  if (!state.recorded.has(objectId) && !(await isBridgeDevice(deps.database, objectId))) return;
   const [client] = state.clients;
   if (client === undefined || !client.connected || state.isStopping) return;
+  // Another instance may have received its last message.
+  const bridged = await findBridgeDevice(deps.database, objectId);
+  if (bridged === null) return;
   const device = await findDevice(deps.database, objectId);
   if (device === null) return;
   const declared = await deps.models.declarationsOf(device.modelId);
   for (;;) {
     const command = await claimCommand(deps.database, objectId, HOLDER, deps.now());
     if (command === null) return;
-    const { topic, payload } = toDelivery(command, declared.actions.get(command.command));
+    const { topic, payload } = toMessage(command, declared, bridged.ownTracksTopic);
     const prefix = `${PREFIX}${nameInTopics(device)}/`;
-    const full = `${prefix}${topic ?? `${COMMANDS_TOPIC}/${command.command}`}`;
+    const full = topic === bridged.ownTracksTopic ? topic : `${prefix}${topic}`;
     // Ignored before MQTT 5.
     const properties = toProperties(command, prefix, deps.now());
     await client.publishAsync(full, payload, { qos: 1, properties });

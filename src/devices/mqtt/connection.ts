@@ -3,7 +3,7 @@ import { LIMITS } from '../../core/limits.js';
 import { isTransientError } from '../../platform/mongo/driver/errors.js';
 import type { ReportInvalidMessage } from '../invalid-messages.js';
 import { type ReceiveDeps, receive } from '../receive.js';
-import { isOwnFilter } from '../topics.js';
+import { isOwnFilter, ownTracksCommandsOf } from '../topics.js';
 import type { ConnectCredentials, Device } from './device.js';
 import type { Peer } from './peer.js';
 import { REASON } from './reason-codes.js';
@@ -18,7 +18,7 @@ export interface Connection {
   device: Device;
   /** When it replaced the previous connection, ms by the database's clock. */
   sinceMs: number;
-  /** Subscribed filters with their QoS. */
+  /** Subscribed filters with their QoS, in their order: of several for the commands of OwnTracks, the last one counts. */
   readonly filters: Map<string, 0 | 1>;
   /** Identifier of the message that is being sent to the device, or null. */
   sending: number | null;
@@ -79,6 +79,7 @@ export async function receivePublished(
 ): Promise<unknown> {
   const { record, declared } = connection.device;
   const { topic, payload, qos } = published;
+  noteBase(connection, topic);
   const messageId = qos === 0 ? null : (published.messageId ?? null);
   const maybeDuplicate = noteArrival(connection.session, messageId, published.dup);
   const bytes = Buffer.isBuffer(payload) ? payload : Buffer.from(payload);
@@ -119,6 +120,19 @@ export function grant(connection: Connection, { topic, qos }: { topic: string; q
   if (!isOwnFilter(topic, device.declared)) return REASON.notAuthorized;
   if (!filters.has(topic) && filters.size >= LIMITS.mqttSubscriptions) return REASON.quotaExceeded;
   const granted = qos > 0 ? 1 : 0;
-  filters.set(topic, granted);
+  putLast(filters, topic, granted);
   return granted;
+}
+
+/** OwnTracks, which may have subscribed to its commands below several bases of its topics, gets them below the one of its last message. */
+function noteBase({ filters }: Connection, topic: string): void {
+  if (filters.size < 2) return;
+  const commands = ownTracksCommandsOf(topic);
+  const qos = filters.get(commands);
+  if (qos !== undefined) putLast(filters, commands, qos);
+}
+
+function putLast(filters: Connection['filters'], filter: string, qos: 0 | 1): void {
+  filters.delete(filter);
+  filters.set(filter, qos);
 }

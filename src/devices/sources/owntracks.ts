@@ -110,16 +110,22 @@ const ADDED: ReadonlySet<string> = new Set([
   'waypoints',
 ]);
 
-/** The names of user and device in a topic. Its root is `owntracks`, or any other of the user's, of several levels or none. */
-function namesIn(topic: string): { readonly user: string | undefined; readonly device: string | undefined } {
+const ROOT = 'owntracks';
+
+/** The topic to which the app publishes where its device is; all its others are below. Its root is `owntracks`, or any other of the user's. */
+export function ownTracksBaseOf(topic: string): string {
   const levels = topic.split('/');
-  const rootEnd = levels.indexOf('owntracks') + 1;
-  if (rootEnd > 0) {
-    const [user, device] = levels.slice(rootEnd);
-    return { user, device };
-  }
+  const rootEnd = levels.indexOf(ROOT) + 1;
+  if (rootEnd > 0) return levels.slice(0, rootEnd + 2).join('/');
   const isAdded = levels.length > 2 && ADDED.has(levels.at(-1) as string);
-  const [device, user] = (isAdded ? levels.slice(0, -1) : levels).toReversed();
+  return (isAdded ? levels.slice(0, -1) : levels).join('/');
+}
+
+/** The names of user and device in a topic: after the root `owntracks`, or the last ones after another root, of several levels or none. */
+function namesIn(topic: string): { readonly user: string | undefined; readonly device: string | undefined } {
+  const levels = ownTracksBaseOf(topic).split('/');
+  const rootEnd = levels.indexOf(ROOT) + 1;
+  const [user, device] = rootEnd > 0 ? levels.slice(rootEnd) : [levels.at(-2), levels.at(-1)];
   return { user, device };
 }
 
