@@ -294,22 +294,29 @@ async function* refill(
 ): AsyncGenerator<readonly AlarmTask[]> {
   if (registry.isEmpty()) return;
   const wanted = new Set(partitions);
-  const cursor = database.db.collection('objects').find({}, { sort: { _id: 1 }, batchSize: LIMITS.pastObjectsBatch });
-  for await (const found of cursor) {
-    const object = objects.toObject(found);
-    const { id, tenant, set, audience } = object;
-    const partition = partitionOf(id, LIMITS.partitions);
-    if (!wanted.has(partition) || (set.rules.length === 0 && !registry.isPending(audience))) continue;
-    for await (const packets of readStoredPackets(database, [id], interval)) {
-      yield packets.map(({ json, stampUs }) => {
-        const packet = JSON.parse(json.toString()) as JsonObject;
-        const receivedMs = stampUs / 1_000;
-        const work: Work = { kind: 'packet', packet, receivedMs };
-        const task = { partition, tenant, position: null, bytes: json.length, objectId: id, work };
-        const memory = memories.get(partition);
-        if (memory !== undefined) memory.refilledToMs = Math.max(memory.refilledToMs, receivedMs);
-        return markWaiting(memory, task);
-      });
+  for await (const matched of objects.match({}, LIMITS.pastObjectsBatch)) {
+    for (const { id, tenant, set, audience } of matched) {
+      const partition = partitionOf(id, LIMITS.partitions);
+      if (!wanted.has(partition) || (set.rules.length === 0 && !registry.isPending(audience))) continue;
+      yield* refillOne({ database, memories }, { id, tenant, partition }, interval);
     }
+  }
+}
+
+async function* refillOne(
+  { database, memories }: Pick<AlarmProcessorOptions, 'database' | 'memories'>,
+  { id, tenant, partition }: { id: string; tenant: string; partition: number },
+  interval: { fromMs: number; toMs: number },
+): AsyncGenerator<readonly AlarmTask[]> {
+  for await (const packets of readStoredPackets(database, [id], interval)) {
+    yield packets.map(({ json, stampUs }) => {
+      const packet = JSON.parse(json.toString()) as JsonObject;
+      const receivedMs = stampUs / 1_000;
+      const work: Work = { kind: 'packet', packet, receivedMs };
+      const task = { partition, tenant, position: null, bytes: json.length, objectId: id, work };
+      const memory = memories.get(partition);
+      if (memory !== undefined) memory.refilledToMs = Math.max(memory.refilledToMs, receivedMs);
+      return markWaiting(memory, task);
+    });
   }
 }

@@ -1,11 +1,13 @@
 /** Objects as rules see them: who sees them, what selects them, and their rules; kept true by the changes of objects. */
 import { LRUCache } from 'lru-cache';
-import { type Document, ObjectId } from 'mongodb';
+import { BSON, type Document, type Filter, ObjectId } from 'mongodb';
 import { type AccessFields, audienceOf } from '../core/access.js';
 import { cacheSize } from '../core/cache-size.js';
 import type { Change } from '../core/change.js';
 import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
+import { type DocumentBatch, parseDocuments } from '../platform/mongo/bson/document-batch.js';
+import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { toPlain } from '../platform/mongo/schema/mapping.js';
@@ -23,6 +25,12 @@ export interface RuleObject extends SelectedObject, Matched {
   readonly createdMs: number;
 }
 
+/** An object with its rules, without what their conditions read of it. */
+export type MatchedObject = Pick<RuleObject, 'id' | 'audience' | 'tenant' | 'set'>;
+
+/** What rules select objects by. */
+const SELECTING_FIELDS = { owner: 1, group: 1, branch: 1, access: 1, model: 1, labels: 1 };
+
 export interface RuleObjects {
   /** Null where there is no such object. */
   find(objectId: string): RuleObject | null | Promise<RuleObject | null>;
@@ -30,8 +38,8 @@ export interface RuleObjects {
   read(objectIds: Iterable<string>): Promise<void>;
   /** The tenant of an object that is known; null where it is not. */
   tenantFor(objectId: string): string | null;
-  /** Of an object that a query has found. */
-  toObject(found: Document): RuleObject;
+  /** The objects that a query finds by their `_id`s, with the rules of each; none of them is remembered. Throws 503. */
+  match(filter: Filter<Document>, batchSize?: number): AsyncGenerator<readonly MatchedObject[]>;
   apply(change: Change): void;
   forgetAll(): void;
 }
@@ -47,7 +55,7 @@ export function createRuleObjects(database: Database, registry: RuleRegistry): R
     const before = applied;
     const named = { _id: { $in: objectIds.map((id) => new ObjectId(id)) } };
     const found = await mapDriverErrors(() => database.db.collection('objects').find(named).toArray());
-    const objects = found.map(toObject);
+    const objects = found.map((document) => toObject(toPlain(document) as JsonObject));
     if (before === applied) for (const object of objects) known.set(object.id, object);
     return objects;
   };
@@ -67,7 +75,11 @@ export function createRuleObjects(database: Database, registry: RuleRegistry): R
       }
     },
     tenantFor: (objectId) => known.peek(objectId)?.tenant ?? null,
-    toObject: (found) => withRules(toObject(found)),
+    async *match(filter, batchSize = LIMITS.historyPage) {
+      const command = { find: 'objects', filter, projection: SELECTING_FIELDS, batchSize };
+      for await (const batch of rawBatches(database, command, { readsAhead: true }))
+        yield parseObjects(batch).map((plain) => withRules(toObject(plain)));
+    },
     apply(change) {
       if (change.store !== 'objects') return;
       applied++;
@@ -80,8 +92,16 @@ export function createRuleObjects(database: Database, registry: RuleRegistry): R
   };
 }
 
-function toObject(found: Document): RuleObject {
-  const plain = toPlain(found) as JsonObject;
+function parseObjects(batch: DocumentBatch): JsonObject[] {
+  try {
+    return parseDocuments(batch);
+  } catch {
+    // A foreign writer stored a type without a JSON form.
+    return batch.documents.map((document) => toPlain(BSON.deserialize(document)) as JsonObject);
+  }
+}
+
+function toObject(plain: JsonObject): RuleObject {
   const access = plain as unknown as AccessFields & { group: string };
   return {
     id: String(plain._id),

@@ -12,6 +12,7 @@ export interface RuleSet {
   /** The steps that the expressions of one rule may take for a packet. */
   readonly stepsOfRule: number;
   has(rule: ActiveRule): boolean;
+  find(ruleId: string): ActiveRule | undefined;
   /** The rules that a packet may concern: by what it contains, or because time goes on. */
   concernedBy(packet: JsonObject, states: ReadonlyMap<string, HeldState> | undefined): Iterable<ActiveRule>;
 }
@@ -26,7 +27,10 @@ export function createRuleSet(rules: readonly ActiveRule[]): RuleSet {
     readsFix: rules.some(({ compiled }) => compiled.readsFix),
     stepsOfRule: stepsOfRule(rules),
   };
-  if (rules.length <= FEW) return { ...common, has: (rule) => rules.includes(rule), concernedBy: () => rules };
+  if (rules.length <= FEW) {
+    const find = (ruleId: string): ActiveRule | undefined => rules.find(({ id }) => id === ruleId);
+    return { ...common, find, has: (rule) => rules.includes(rule), concernedBy: () => rules };
+  }
   const byId = new Map(rules.map((rule) => [rule.id, rule]));
   const always = rules.filter((rule) => paramsOf(rule) === null);
   const byParam = new Map<string, ActiveRule[]>();
@@ -40,6 +44,7 @@ export function createRuleSet(rules: readonly ActiveRule[]): RuleSet {
   return {
     ...common,
     has: (rule) => byId.get(rule.id) === rule,
+    find: (ruleId) => byId.get(ruleId),
     concernedBy(packet, states) {
       const found = new Set(always);
       for (const name of Object.keys(packet)) {

@@ -1,13 +1,10 @@
 /** The objects that a rule about silence selects: without a packet, nothing else would lead to them. */
 import { ObjectId } from 'mongodb';
-import { LIMITS } from '../core/limits.js';
 import type { TurnClock } from '../live/turn-clock.js';
-import type { Database } from '../platform/mongo/driver/client.js';
 import type { ActiveRule } from './active-rule.js';
 import type { RuleObjects } from './rule-objects.js';
 
 export interface SelectionParts {
-  readonly database: Database;
   readonly objects: RuleObjects;
   readonly turn: TurnClock;
 }
@@ -22,19 +19,14 @@ export function findSelected(parts: SelectionParts, rule: ActiveRule): Promise<r
   return finding;
 }
 
-async function listSelected(
-  { database, objects, turn }: SelectionParts,
-  { id, stored, reach }: ActiveRule,
-): Promise<string[]> {
+async function listSelected({ objects, turn }: SelectionParts, { id, stored, reach }: ActiveRule): Promise<string[]> {
   const owner = new ObjectId(stored.ownerId);
   const isVisible = { $or: [{ branch: new ObjectId(stored.groupId) }, { owner }, { access: owner }] };
   const isNamed = { _id: { $in: [...(reach.objects ?? [])].map((one) => new ObjectId(one)) } };
   const filter = { $and: [isVisible, ...(reach.objects === null ? [] : [isNamed])] };
   const found: string[] = [];
-  const cursor = database.db.collection('objects').find(filter, { batchSize: LIMITS.historyPage });
-  for await (const document of cursor) {
-    const object = objects.toObject(document);
-    if (object.set.rules.some((one) => one.id === id)) found.push(object.id);
+  for await (const matched of objects.match(filter)) {
+    for (const object of matched) if (object.set.find(id) !== undefined) found.push(object.id);
     await turn.yieldIfLong();
   }
   return found;

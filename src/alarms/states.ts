@@ -4,8 +4,7 @@
  */
 import { type AnyBulkWriteOperation, type Document, ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
-import type { DocumentBatch } from '../platform/mongo/bson/document-batch.js';
-import { writeJson } from '../platform/mongo/bson/json-writer.js';
+import { parseDocuments } from '../platform/mongo/bson/document-batch.js';
 import { rawBatches } from '../platform/mongo/bson/raw-batches.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import type { WaitingStep } from './escalation.js';
@@ -97,20 +96,7 @@ export async function* readStates(database: Database, partition: number): AsyncG
     return same ?? text;
   };
   for await (const batch of rawBatches(database, command, { readsAhead: true }))
-    yield parseBatch(batch).map((row) => toRow(row, once));
-}
-
-/** Through JSON, which is parsed in a third of the time that the driver takes for as many small documents. */
-function parseBatch(batch: DocumentBatch): Document[] {
-  const text = writeJson((writer) => {
-    writer.raw('[');
-    for (const [nth, start] of batch.starts().entries()) {
-      if (nth > 0) writer.raw(',');
-      writer.document(batch.memory, start);
-    }
-    writer.raw(']');
-  });
-  return JSON.parse(text.toString()) as Document[];
+    yield parseDocuments(batch).map((row) => toRow(row, once));
 }
 
 /** JSON has no infinity: an object that has sent no data has no time of data. */

@@ -4,7 +4,7 @@ import { type Document, ObjectId } from 'mongodb';
 import { LIMITS } from '../../src/core/limits.js';
 import { partitionOf } from '../../src/processing/processor.js';
 import { entityOf } from '../support/answers.js';
-import { startSecond, useService } from '../support/fixture.js';
+import { startSecond, type TestService, useService } from '../support/fixture.js';
 import { until } from '../support/until.js';
 
 const service = useService({ env: { OPS_PORT: '0' } });
@@ -28,20 +28,26 @@ async function copyAlarm(alarm: Document, ids: { rule?: ObjectId; object?: Objec
   return copied._id;
 }
 
-test('clears alarms without a rule or an object, and no others', async () => {
-  const { _id: objectId } = entityOf(await service.admin('POST', 'objects', { id: 'unseen', name: 'unseen' }));
-  const when = { param: 't', op: '>', value: 8 };
-  await service.admin('POST', 'rules', { name: 'rule', when, select: { objects: [objectId] } });
-  await service.admin('POST', `objects/${objectId}/packets`, { t: 9 });
+let running: TestService = service;
+const HOT = { param: 't', op: '>', value: 8 };
+
+test.each([
+  ['objects with states are looked at', 'hot', HOT],
+  ['all objects are, for a rule about silence', 'silent', { any: [HOT, { silent: '1 d' }] }],
+])('clears alarms without a rule or an object, and no others, where %s', async (_which, name, when) => {
+  const { _id: objectId } = entityOf(await running.admin('POST', 'objects', { id: name, name }));
+  await running.admin('POST', 'rules', { name, when, select: { objects: [objectId] } });
+  await running.admin('POST', `objects/${objectId}/packets`, { t: 9 });
   const filter = { object: new ObjectId(objectId), status: 'raised' };
   await until(async () => (await alarmsIn().countDocuments(filter)) === 1, 'an alarm');
   const alarm = (await alarmsIn().findOne(filter)) as Document;
-  await service.service.stop();
+  await running.service.stop();
   const withoutRule = await copyAlarm(alarm, { rule: new ObjectId() });
   const withoutObject = await copyAlarm(alarm, { object: new ObjectId() });
-  await startSecond(service, endings);
+  running = await startSecond(service, endings);
   const reasonOf = async (_id: ObjectId) => (await alarmsIn().findOne({ _id }))?.clearReason;
-  await until(async () => (await alarmsIn().countDocuments({ status: 'cleared' })) === 2, 'two alarms are cleared');
+  const cleared = { name, status: 'cleared' };
+  await until(async () => (await alarmsIn().countDocuments(cleared)) === 2, 'two alarms are cleared');
   expect([await reasonOf(withoutRule), await reasonOf(withoutObject)]).toEqual(['rule removed', 'object removed']);
   expect(await alarmsIn().countDocuments(filter)).toBe(1);
 });
