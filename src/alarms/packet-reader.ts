@@ -20,6 +20,8 @@ export interface ObjectMemory {
   position: Position | null;
   /** The last value of each parameter; null where no rule reads them. */
   last: JsonObject | null;
+  /** Whether packets before them may not be remembered: enough for those that change no state. */
+  isPartial: boolean;
 }
 
 /** How far the packets of an object were evaluated. */
@@ -37,6 +39,7 @@ export const newMemory = (needsLast: boolean, evaluated: EvaluatedTo = UNEVALUAT
   fix: null,
   position: null,
   last: needsLast ? {} : null,
+  isPartial: true,
 });
 
 /** Whether a packet has more than presence. */

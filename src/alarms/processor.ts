@@ -135,8 +135,8 @@ function isUneventful(memory: PartitionMemory, object: RuleObject, packet: JsonO
   const isLate = receivedMs - Number(packet.time) > LIMITS.alarmLookBackMs;
   const known = memory.objects.get(object.id);
   const { readsLast, readsFix } = object.set;
-  if (known === undefined && (isLate || readsLast || readsFix)) return false;
   const ofObject = known ?? newMemory(readsLast, memory.evaluated.get(object.id));
+  if (ofObject.isPartial && (isLate || readsLast || readsFix)) return false;
   if (readsLast && ofObject.last === null) return false;
   if (ofObject.packetId === packet._id) return true;
   const read = readPacket(ofObject, packet, object.object);
@@ -219,7 +219,7 @@ async function prepare(
     if (work.kind === 'rule') {
       if (!(await round.changeRule(work.ruleId))) unfinished.push(task);
     } else if (objectId === null) continue;
-    else if (work.kind === 'packet') await round.readPacket(objectId, work.packet, work.receivedMs);
+    else if (work.kind === 'packet') await round.readPacket(objectId, { ...work, position: task.position });
     else if (work.kind === 'tick') await round.tick(objectId, work.untilMs);
     else if (work.kind === 'cleared') await round.forgetAlarm(objectId, work.ruleId, work.alarmId);
     else await round.changeObject(objectId);

@@ -3,8 +3,7 @@ import type { JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { Steps } from '../core/rule/metering.js';
 import { startTurnClock, type TurnClock } from '../live/turn-clock.js';
-import { LATEST_FIRST } from '../packets/store/query.js';
-import { collectPackets } from '../packets/store/reader.js';
+import { collectBefore, type StoredPlace } from '../packets/store/reader.js';
 import { toJson } from '../platform/mongo/bson/json-writer.js';
 import type { OutputWrite } from '../processing/commit.js';
 import { partitionOf } from '../processing/processor.js';
@@ -57,8 +56,15 @@ export interface RoundParts extends AlarmParts {
   readonly objects: RuleObjects;
 }
 
+/** A packet, when it came by the service's clock, and the position of its change; null for one that was found among those stored. */
+export interface ArrivedPacket {
+  readonly packet: JsonObject;
+  readonly receivedMs: number;
+  readonly position: string | null;
+}
+
 export interface Round {
-  readPacket(objectId: string, packet: JsonObject, receivedMs: number): Promise<void>;
+  readPacket(objectId: string, arrived: ArrivedPacket): Promise<void>;
   /** Time alone passes up to an instant of the service's clock. */
   tick(objectId: string, untilMs: number): Promise<void>;
   forgetAlarm(objectId: string, ruleId: string, alarmId: string): Promise<void>;
@@ -99,7 +105,7 @@ export function createRound(parts: RoundParts, partition: number, held: Partitio
     turn: startTurnClock(),
   };
   return {
-    readPacket: (objectId, packet, receivedMs) => readOne(state, objectId, packet, receivedMs),
+    readPacket: (objectId, arrived) => readOne(state, objectId, arrived),
     tick: (objectId, untilMs) => tick(state, objectId, untilMs),
     forgetAlarm: async (objectId, ruleId, alarmId) => forgetAlarm(state, objectId, ruleId, alarmId),
     changeObject: (objectId) => changeObject(state, objectId),
@@ -121,15 +127,15 @@ const TOO_MANY_STEPS = 'its expressions have taken too many steps for a packet, 
 const exhaustedWrites = ({ exhausted }: State): OutputWrite[] =>
   [...exhausted].flatMap(({ id }) => showRefused(id, TOO_MANY_STEPS));
 
-async function memoryOf(state: State, object: RuleObject, packet: JsonObject): Promise<ObjectMemory> {
+async function memoryOf(state: State, object: RuleObject, { packet, position }: ArrivedPacket): Promise<ObjectMemory> {
   const own = state.memories.get(object.id);
   if (own !== undefined) return own;
   const known = state.held.objects.get(object.id);
   const { readsLast } = object.set;
-  const isComplete = known !== undefined && (known.last !== null || !readsLast);
+  const isComplete = known?.isPartial === false && (known.last !== null || !readsLast);
   const memory = isComplete
     ? { ...known, last: known.last === null ? null : { ...known.last } }
-    : await lookBack(state, object.id, { readsLast, beforeUs: Number(packet._ts) });
+    : await lookBack(state, object.id, { readsLast, place: { stampUs: Number(packet._ts), position } });
   state.memories.set(object.id, memory);
   return memory;
 }
@@ -140,21 +146,23 @@ function wasEvaluatedBefore({ memories, held }: State, objectId: string, packet:
   return evaluated !== undefined && wasEvaluated(evaluated, packet);
 }
 
-/** What the packets say that were stored before. */
+/** After all packets that there are. */
+const EVERYTHING: StoredPlace = { stampUs: Number.MAX_SAFE_INTEGER, position: null };
+
+/** What the packets say that were stored before a place. */
 async function lookBack(
   { database, held }: State,
   objectId: string,
-  { readsLast, beforeUs }: { readsLast: boolean; beforeUs: number | null },
+  { readsLast, place }: { readsLast: boolean; place: StoredPlace },
 ): Promise<ObjectMemory> {
-  const before = { objectIds: [objectId], stamps: [{ below: beforeUs }], sort: LATEST_FIRST };
-  const limit = LIMITS.alarmLookBackPackets;
-  const found = await collectPackets(database, { ...before, limit, batchPackets: limit, fields: null });
   const memory = newMemory(readsLast);
+  const found = await collectBefore(database, { objectId, place, limit: LIMITS.alarmLookBackPackets });
   for (const bson of found.reverse()) {
     const packet = JSON.parse(toJson(bson).toString()) as JsonObject;
     remember(memory, readPacket(memory, packet, {}), receivedMsOf(packet));
   }
-  advanceTo(memory, held.evaluated.get(objectId));
+  for (const evaluated of [held.evaluated.get(objectId), held.objects.get(objectId)]) advanceTo(memory, evaluated);
+  memory.isPartial = false;
   return memory;
 }
 
@@ -164,14 +172,15 @@ function concernedBy({ states, held }: State, object: RuleObject, packet: JsonOb
   return object.set.concernedBy(packet, held.states.get(object.id));
 }
 
-async function readOne(state: State, objectId: string, packet: JsonObject, receivedMs: number): Promise<void> {
+async function readOne(state: State, objectId: string, arrived: ArrivedPacket): Promise<void> {
+  const { packet, receivedMs } = arrived;
   const object = await state.objects.find(objectId);
   if (object === null) return;
   if (receivedMs <= state.held.refilledToMs) {
     state.hasRefilled = true;
     if (wasEvaluatedBefore(state, objectId, packet)) return;
   }
-  const memory = await memoryOf(state, object, packet);
+  const memory = await memoryOf(state, object, arrived);
   if (memory.packetId === packet._id) return;
   const read = readPacket(memory, packet, object.object);
   for (const rule of concernedBy(state, object, packet)) {
@@ -216,7 +225,7 @@ async function tick(state: State, objectId: string, untilMs: number): Promise<vo
   if (object === null) return;
   const known = state.memories.get(objectId) ?? state.held.objects.get(objectId);
   // What is stored may be ahead of what was evaluated: it only says whether the object was heard.
-  const memory = known ?? (await lookBack(state, objectId, { readsLast: false, beforeUs: null }));
+  const memory = known ?? (await lookBack(state, objectId, { readsLast: false, place: EVERYTHING }));
   const unread = new Set(rulesWithState(state, objectId));
   for (const rule of object.set.rules) {
     const present = stateOf(state, objectId, rule.id);

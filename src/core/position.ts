@@ -21,3 +21,9 @@ export function isAfter(first: string, second: string): boolean {
 export function secondsOf(position: string): number {
   return Buffer.from(position.slice(0, 8), 'base64url').readUInt32BE(1);
 }
+
+/** Where a change is among all: changes of one second have different numbers, from 1 on. */
+export function orderOf(position: string): { readonly seconds: number; readonly nth: number } {
+  const bytes = Buffer.from(position.slice(0, 12), 'base64url');
+  return { seconds: bytes.readUInt32BE(1), nth: bytes.readUInt32BE(5) };
+}

@@ -155,6 +155,22 @@ async function runTransactions(
   return answers;
 }
 
+/** What a filter finds at a moment, before and after a write. */
+async function findAsItWas(
+  client: MongoClient,
+  { collection, where, write: change }: { collection: Collection<Document>; where: Document; write: Write },
+): Promise<Document[]> {
+  const find = { find: collection.collectionName, filter: where, sort: { _id: 1 } };
+  const read = async (atClusterTime?: unknown) => {
+    const readConcern = { level: 'snapshot', ...(atClusterTime !== undefined && { atClusterTime }) };
+    return (await client.db().command({ ...find, readConcern })).cursor;
+  };
+  const before = await read();
+  await outcomeOf(async () => change(collection, {}));
+  const after = await read(before.atClusterTime);
+  return [before.firstBatch, after.firstBatch];
+}
+
 const operation: fc.Arbitrary<Named> = fc.oneof(
   { arbitrary: transactions, weight: 2 },
   fc
@@ -192,6 +208,13 @@ const operation: fc.Arbitrary<Named> = fc.oneof(
     .map(([where, order, limit, fields]) =>
       named('find', { where, order, limit, fields }, (collection) =>
         collection.find(where, { sort: order as never, limit, projection: fields }).toArray(),
+      ),
+    ),
+  fc
+    .tuple(filter, write)
+    .map(([where, one]) =>
+      named('find as it was', { where, write: one.name }, (collection, client) =>
+        findAsItWas(client, { collection, where, write: one.write }),
       ),
     ),
   filter.map((where) =>

@@ -3,7 +3,7 @@
  * compared here; filters, searches and projections of nested fields are left to the database, so that packed packets are selected as
  * stored ones are.
  */
-import { type Document, Timestamp } from 'mongodb';
+import type { Document } from 'mongodb';
 import { LIMITS } from '../../core/limits.js';
 import { BucketReader } from '../../packed/unpack.js';
 import type { ColumnValues } from '../../packed/values.js';
@@ -18,20 +18,7 @@ import { readForClient } from './damaged-buckets.js';
 import { choose, project, type Question } from './evaluate.js';
 import type { OpenRun, Run } from './merge.js';
 import type { PacketQuery, Range, ReadStart } from './query.js';
-
-/** A moment of the database: all that is read at it fits together, whatever is packed meanwhile. */
-export interface Snapshot {
-  readonly readConcern: { readonly level: 'snapshot'; readonly atClusterTime?: Timestamp };
-}
-
-/** The moment of the first command with it. */
-export const NOW: Snapshot = { readConcern: { level: 'snapshot' } };
-
-export function snapshotOf({ snapshot }: DocumentBatch): Snapshot {
-  if (snapshot === null) return NOW;
-  const atClusterTime = new Timestamp(snapshot.readBigUInt64LE());
-  return { readConcern: { level: 'snapshot', atClusterTime } };
-}
+import { type Snapshot, snapshotOf } from './snapshot.js';
 
 /** What is read of the buckets of an object. */
 export interface BucketReading {

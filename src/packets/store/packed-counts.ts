@@ -13,11 +13,8 @@ import {
   bucketRuns,
   findSpans,
   mayHaveStamps,
-  NOW,
   readBuckets,
   readWhole,
-  type Snapshot,
-  snapshotOf,
   toSelector,
   toWholeRange,
 } from './bucket-runs.js';
@@ -37,6 +34,7 @@ import {
   toNamedFind,
   toProjection,
 } from './query.js';
+import { NOW, type Snapshot, snapshotOf } from './snapshot.js';
 
 /** Buckets of which the query selects all packets count without being read. Throws 503 where that takes too long. */
 export const countPacked = (database: Database, query: PacketQuery): Promise<number> =>

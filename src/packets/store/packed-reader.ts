@@ -29,7 +29,7 @@ export function readPacked(
 
 async function* readAll(database: Database, reading: PacketReading, options: BatchOptions): AsyncGenerator<Documents> {
   const isDescending = reading.sort?.descending ?? false;
-  const { snapshot, found } = await findPacked({ database, options, query: reading, isDescending });
+  const { snapshot, found } = await findPacked({ database, options, query: reading, isDescending }, reading.snapshot);
   try {
     if (found.length === 0) yield* rawBatches(database, { ...toFind(reading), ...snapshot }, options);
     else if (isByTime(reading.sort)) yield* readMerged({ database, reading, options, snapshot, found });

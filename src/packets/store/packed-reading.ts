@@ -9,17 +9,15 @@ import {
   type BucketReading,
   type FoundSpans,
   findSpans,
-  NOW,
   placesOf,
-  type Snapshot,
   type SpanSearch,
-  snapshotOf,
   toWholeRange,
 } from './bucket-runs.js';
 import { BUCKETS } from './buckets.js';
 import { fieldsOf, type Question, topOf } from './evaluate.js';
 import type { OpenRun, Run } from './merge.js';
 import { type PacketQuery, type PacketReading, toConditions, toProjection } from './query.js';
+import { NOW, type Snapshot, snapshotOf } from './snapshot.js';
 
 /** The moment of a read, and the buckets that its query may select packets of. */
 export interface PackedObjects {
@@ -27,14 +25,14 @@ export interface PackedObjects {
   readonly found: readonly FoundSpans[];
 }
 
-/** Looks for buckets of these objects: whoever gets some closes them. */
-export async function findPacked(reading: SpanSearch): Promise<PackedObjects> {
+/** Looks for buckets of these objects at a moment: whoever gets some closes them. */
+export async function findPacked(reading: SpanSearch, moment: Snapshot = NOW): Promise<PackedObjects> {
   const { objectIds } = reading.query;
   const [only = '', ...others] = objectIds;
-  let snapshot = NOW;
+  let snapshot = moment;
   let withBuckets: readonly string[] = [only];
   if (others.length > 0) {
-    const objects = await findObjectsWithBuckets(reading);
+    const objects = await findObjectsWithBuckets(reading, moment);
     snapshot = objects.snapshot;
     withBuckets = objects.objectIds;
   }
@@ -58,7 +56,7 @@ export async function closeAll(found: readonly FoundSpans[]): Promise<void> {
 }
 
 /** Reads one key of the index for each object. */
-async function findObjectsWithBuckets({ database, options, query, isDescending }: SpanSearch) {
+async function findObjectsWithBuckets({ database, options, query, isDescending }: SpanSearch, moment: Snapshot) {
   const { from, to } = toWholeRange(query, isDescending);
   const ids = query.objectIds.map((id) => new ObjectId(id));
   const since = from == null ? {} : { 'to.time': { $gte: from } };
@@ -69,9 +67,9 @@ async function findObjectsWithBuckets({ database, options, query, isDescending }
   ];
   if (to != null) pipeline.push({ $match: { from: { $lte: to } } });
   const cursor = { batchSize: ids.length + 1 };
-  const command = { aggregate: BUCKETS, pipeline, cursor, ...NOW };
+  const command = { aggregate: BUCKETS, pipeline, cursor, ...moment };
   const objectIds: string[] = [];
-  let snapshot = NOW;
+  let snapshot = moment;
   for await (const batch of rawBatches(database, command, { ...options, readsAhead: false })) {
     snapshot = snapshotOf(batch);
     for (const document of batch.documents) objectIds.push(readObjectId(document) ?? '');

@@ -8,9 +8,10 @@ import { type BatchOptions, rawBatches } from '../../platform/mongo/bson/raw-bat
 import { documentAt } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { toIdFilters } from './bucket-ids.js';
-import { NOW, readBuckets, type Snapshot, snapshotOf } from './bucket-runs.js';
+import { readBuckets } from './bucket-runs.js';
 import { BUCKETS, type StoredBucket, toBucket } from './buckets.js';
 import { readReporting, toReadError } from './damaged-buckets.js';
+import { NOW, type Snapshot, snapshotOf } from './snapshot.js';
 
 /** Buckets in memory at a time: of all but the last, only the columns of names. */
 const BATCH_BUCKETS = 16;

@@ -5,6 +5,7 @@ import { distinctPaths, type Page, type Selection } from '../../core/list.js';
 import type { PlaceInOrder } from '../../core/packet-order.js';
 import { toPacketKey } from '../../platform/mongo/bson/packet-key.js';
 import { type Layout, orderBy, selectionFilter } from '../../platform/mongo/schema/mapping.js';
+import type { Snapshot } from './snapshot.js';
 
 export const PACKETS = 'packets';
 export const PACKET_LAYOUT: Layout = {
@@ -52,15 +53,25 @@ export interface PacketReading extends PacketQuery {
   readonly skip?: number;
   readonly limit?: number;
   readonly batchPackets?: number;
+  /** The moment at which is read; now by default. */
+  readonly snapshot?: Snapshot;
 }
 
 export const LATEST_FIRST: Page['sort'] = { path: 'time', descending: true };
 /** In the order in which they were stored, which no index has. */
 export const FIRST_STORED: Page['sort'] = { path: '_ts', descending: false };
 
-export function toFind({ fields, sort = null, skip, limit, batchPackets, ...query }: PacketReading): Document {
+export function toFind({
+  fields,
+  sort = null,
+  skip,
+  limit,
+  batchPackets,
+  snapshot,
+  ...query
+}: PacketReading): Document {
   const filter = toFilter(query, sort?.descending ?? false);
-  const command: Document = { find: PACKETS, filter, sort: toSort(sort), allowDiskUse: true };
+  const command: Document = { find: PACKETS, filter, sort: toSort(sort), allowDiskUse: true, ...snapshot };
   if (skip !== undefined) command.skip = skip;
   if (limit !== undefined) command.limit = limit;
   if (batchPackets !== undefined) command.batchSize = batchPackets;

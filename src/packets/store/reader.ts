@@ -6,16 +6,18 @@ import { type AggregateOptions, MongoServerError } from 'mongodb';
 import { unavailable } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import type { Documents } from '../../platform/mongo/bson/document-batch.js';
+import { readNumber } from '../../platform/mongo/bson/numbers.js';
 import { type BatchOptions, rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import { countMatching, readFirst } from '../../platform/mongo/bson/raw-cursor.js';
+import { readShownId } from '../../platform/mongo/bson/reader.js';
 import { COMMITTED_READ, type Database } from '../../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../../platform/mongo/driver/errors.js';
-import type { Snapshot } from './bucket-runs.js';
+import { isSnapshotGone, mapDriverErrors } from '../../platform/mongo/driver/errors.js';
 import { countPacked, findNamedPacked, findPackedStamps, type StampRange } from './packed-counts.js';
 import { mayHaveBuckets, readEither } from './packed-history.js';
 import { readPacked } from './packed-reader.js';
 import { closeAll, findPacked } from './packed-reading.js';
 import {
+  LATEST_FIRST,
   PACKETS,
   type PacketName,
   type PacketQuery,
@@ -24,6 +26,7 @@ import {
   toFind,
   toNamedFind,
 } from './query.js';
+import { type Snapshot, snapshotsOf } from './snapshot.js';
 
 /** All packets of the query, batch by batch. */
 export async function* readPackets(
@@ -53,6 +56,49 @@ export async function collectPackets(
   const found: Buffer[] = [];
   for await (const { documents } of readPackets(database, reading)) found.push(...documents);
   return found;
+}
+
+/** Where a packet is among those of its object: by the clock of whoever stored it, and in the order of the database. */
+export interface StoredPlace {
+  readonly stampUs: number;
+  /** The position of its change; null where that is not known. */
+  readonly position: string | null;
+}
+
+/**
+ * The last packets of an object, by their time, that were stored before a place. The clocks of those that store packets may differ: the
+ * order of the database counts. It has some minutes of its past; before that, the stamps of the packets have to do.
+ */
+export async function collectBefore(
+  database: Database,
+  { objectId, place, limit }: { objectId: string; place: StoredPlace; limit: number },
+): Promise<Buffer[]> {
+  const { stampUs, position } = place;
+  const last = { objectIds: [objectId], sort: LATEST_FIRST, limit, batchPackets: limit, fields: null };
+  const byStamp = { ...last, stamps: [{ below: stampUs }] };
+  if (position === null) return collectPackets(database, byStamp);
+  try {
+    const [before, at] = snapshotsOf(position);
+    const found = await collectPackets(database, { ...last, limit: limit + 1, snapshot: at });
+    const stamps = found.map((packet) => readNumber(packet, 0, '_ts'));
+    if (stamps.every((stamp) => stamp <= stampUs))
+      return found.filter((_, nth) => stamps[nth] !== stampUs).slice(0, limit);
+    // Packets of one write are stored at one moment, in the order of their stamps.
+    const earlier = await collectPackets(database, { ...last, snapshot: before });
+    const ofOneWrite = await collectPackets(database, { ...byStamp, snapshot: at });
+    return lastOf([...earlier, ...ofOneWrite], limit);
+  } catch (error) {
+    if (!isSnapshotGone(error)) throw error;
+    return collectPackets(database, byStamp);
+  }
+}
+
+function lastOf(packets: readonly Buffer[], limit: number): Buffer[] {
+  const byId = new Map(packets.map((packet) => [readShownId(packet), packet]));
+  const timeOf = (packet: Buffer): number => readNumber(packet, 0, 'time');
+  const stampOf = (packet: Buffer): number => readNumber(packet, 0, '_ts');
+  const sorted = [...byId.values()].sort((a, b) => timeOf(b) - timeOf(a) || stampOf(b) - stampOf(a));
+  return sorted.slice(0, limit);
 }
 
 /** The first packet of the query in its order. */

@@ -75,12 +75,15 @@ interface Context {
   readonly retryable: Retryable | null;
   readonly session: string;
   readonly number: string;
-  readonly isMajorityRead: boolean;
+  /** The length of the oplog that it reads; null for all of it. */
+  readonly length: number | null;
 }
 
 const OK = { ok: 1 };
 const TRANSIENT = 'TransientTransactionError';
 const BATCH_MAX = 1_000;
+/** `minSnapshotHistoryWindowInSeconds` of the real one. */
+const SNAPSHOT_S = 300;
 /** `transactionLifetimeLimitSeconds` of the real one. */
 const TRANSACTION_MS = 60_000;
 
@@ -142,8 +145,7 @@ export class SimulatedServer {
   #contextOf(command: Document, name: string): Context {
     const session = command.lsid === undefined ? '' : keyOf(command.lsid.id);
     const number = String(command.txnNumber ?? '');
-    const isMajorityRead = command.readConcern?.level === 'majority';
-    const none = { session, number, isMajorityRead };
+    const none = { session, number, length: this.#lengthAt(command.readConcern) };
     if (number === '' || name === 'commitTransaction' || name === 'abortTransaction') {
       return { ...none, transaction: null, retryable: null };
     }
@@ -157,6 +159,15 @@ export class SimulatedServer {
     const retryable = known?.number === number ? known : { number, done: new Map<number, Document>() };
     this.#retryables.set(session, retryable);
     return { ...none, transaction: null, retryable };
+  }
+
+  #lengthAt(concern: Document | undefined): number | null {
+    if (concern?.level !== 'majority' && concern?.level !== 'snapshot') return null;
+    const at = concern.atClusterTime as Timestamp | undefined;
+    if (at === undefined) return this.majority;
+    if (at.t < Math.floor(this.#now() / 1_000) - SNAPSHOT_S) throw new CommandError(239, 'the snapshot is too old');
+    const later = this.oplog.findIndex(({ seconds, increment }) => (seconds - at.t || increment - at.i) > 0);
+    return later === -1 ? this.oplog.length : later;
   }
 
   #transactionOf(command: Document, session: string, number: string): Transaction {
@@ -184,23 +195,23 @@ export class SimulatedServer {
   }
 
   /** The documents of a collection as this command sees them; where the filter names keys, those of them only. */
-  #documents(collection: string, filter: Document, { transaction, isMajorityRead }: Context): Document[] {
+  #documents(collection: string, filter: Document, { transaction, length }: Context): Document[] {
     const keys = keysIn(filter);
-    if (keys !== null) return this.#named(collection, keys, { transaction, isMajorityRead });
+    if (keys !== null) return this.#named(collection, keys, { transaction, length });
     if (transaction !== null) return this.#documentsIn(collection, transaction);
-    if (isMajorityRead && this.majority < this.oplog.length) return [...this.#at(collection, this.majority).values()];
+    if (length !== null && length < this.oplog.length) return [...this.#at(collection, length).values()];
     return Array.from(this.#rowsOf(collection).values(), ({ document }) => document);
   }
 
   #named(
     collection: string,
     keys: readonly string[],
-    { transaction, isMajorityRead }: Pick<Context, 'transaction' | 'isMajorityRead'>,
+    { transaction, length }: Pick<Context, 'transaction' | 'length'>,
   ): Document[] {
-    const length = transaction?.snapshot ?? (isMajorityRead ? this.majority : this.oplog.length);
+    const seen = transaction?.snapshot ?? length ?? this.oplog.length;
     return [...new Set(keys)].flatMap((key) => {
       const written = transaction?.writes.findLast((write) => write.collection === collection && write.key === key);
-      const found = written === undefined ? this.#documentAt(collection, key, length) : written.after;
+      const found = written === undefined ? this.#documentAt(collection, key, seen) : written.after;
       return found === null ? [] : [found];
     });
   }
@@ -251,7 +262,14 @@ export class SimulatedServer {
     return this.#cursorOf(
       command.find,
       page.map((document) => project(document, projection, this.#now())),
+      command.readConcern?.level === 'snapshot' ? this.#timeAt(context.length ?? 0) : undefined,
     );
+  }
+
+  /** The moment at which the oplog had this length. */
+  #timeAt(length: number): Timestamp {
+    const { seconds, increment } = this.oplog[length - 1] ?? { seconds: Math.floor(this.#now() / 1_000), increment: 0 };
+    return new Timestamp({ t: seconds, i: increment });
   }
 
   /** In the order of their keys where the filter names them, as the index has them. */
@@ -261,8 +279,9 @@ export class SimulatedServer {
     return '_id' in filter ? sortDocuments(found, { _id: 1 }) : found;
   }
 
-  #cursorOf(collection: string, firstBatch: readonly Document[]): Document {
-    return { cursor: { firstBatch, id: Long.ZERO, ns: `${this.databaseName}.${collection}` } };
+  #cursorOf(collection: string, firstBatch: readonly Document[], atClusterTime?: Timestamp): Document {
+    const ns = `${this.databaseName}.${collection}`;
+    return { cursor: { firstBatch, id: Long.ZERO, ns, ...(atClusterTime && { atClusterTime }) } };
   }
 
   #distinct({ distinct, key, query = {} }: Document, context: Context): Document {
@@ -453,7 +472,7 @@ export class SimulatedServer {
     key: string,
     { transaction, id }: { transaction: Transaction | null; id: unknown },
   ): void {
-    if (this.#named(collection, [key], { transaction, isMajorityRead: false }).length === 0) return;
+    if (this.#named(collection, [key], { transaction, length: null }).length === 0) return;
     const more = { keyPattern: { _id: 1 }, keyValue: { _id: id } };
     throw new CommandError(11_000, `E11000 duplicate key error collection: ${collection} index: _id_`, [], more);
   }

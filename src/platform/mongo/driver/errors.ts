@@ -22,6 +22,7 @@ const TRANSIENT_CODES: ReadonlySet<unknown> = new Set([
   // A snapshot is too old, or of before a change of a collection: another one is read.
   239, 246,
 ]);
+const SNAPSHOT_GONE: ReadonlySet<unknown> = new Set([239, 246]);
 const TRANSIENT_LABELS = [
   'RetryableWriteError',
   'SystemOverloadedError',
@@ -52,6 +53,10 @@ export const isDuplicate = (error: unknown): boolean => error instanceof MongoEr
 /** Whether an unordered insert failed only for documents that are there already. */
 export const areDuplicates = (error: unknown): boolean =>
   error instanceof MongoBulkWriteError && [error.writeErrors].flat().every(({ code }) => code === DUPLICATE);
+
+/** Whether the database does not have a moment of the past, or no longer. */
+export const isSnapshotGone = (error: unknown): boolean =>
+  error instanceof ApiError && error.cause instanceof MongoServerError && SNAPSHOT_GONE.has(error.cause.code);
 
 /** Converts an error of the driver to an ApiError; returns all other errors unchanged. */
 export function toDatabaseError(error: unknown): unknown {
