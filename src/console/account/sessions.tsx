@@ -16,7 +16,8 @@ import { describeAgent } from './agent.js';
 type Session = Routes['GET /api/v1/account/sessions']['answer'][number];
 
 export function Sessions() {
-  const { data, error, reload } = useFetched(() => request('GET /api/v1/account/sessions', {}));
+  const fetchSessions = () => request('GET /api/v1/account/sessions', {});
+  const { data, error, seenMs, reload } = useFetched(fetchSessions, [], 'own sessions');
   const isAsking = useSignal(false);
   const work = useWorkOfEach();
   const end = ({ _id, current }: Session): Promise<void> =>
@@ -38,7 +39,7 @@ export function Sessions() {
         )
       }
     >
-      <Problem error={error.value ?? work.error.value} />
+      <Problem error={error.value ?? work.error.value} seenMs={seenMs.value} />
       {sessions === null && !error.value && <Skeleton rows={3} />}
       <ul class="items">
         {sessions?.map((session) => (

@@ -22,7 +22,7 @@ export interface Token extends Entity {
 }
 
 export function Tokens() {
-  const { data, error, reload } = useFetched(() => list<Token>('/account/tokens'));
+  const { data, error, seenMs, reload } = useFetched(() => list<Token>('/account/tokens'), [], 'own tokens');
   const isMaking = useSignal(false);
   const revoked = useSignal<Token | null>(null);
   const tokens = data.value?.toReversed();
@@ -33,7 +33,7 @@ export function Tokens() {
   );
   return (
     <Section title={t('account.tokens')} about={t('tokens.about')} action={(tokens?.length ?? 0) > 0 && make}>
-      <Problem error={error.value} />
+      <Problem error={error.value} seenMs={seenMs.value} />
       {tokens === undefined && !error.value && <Skeleton rows={3} />}
       {tokens?.length === 0 && (
         <Empty icon="key" title={t('tokens.none')}>

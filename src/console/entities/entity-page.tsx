@@ -24,12 +24,14 @@ const PAGE = 200;
 
 export function EntityPage({ kind }: { kind: EntityKind }) {
   const search = useSignal('');
-  const { data, error, reload } = useFetched(async () => {
+  const name = `${kind.store} ${search.value}`;
+  const fetchList = async () => {
     // One more, to know whether there are more.
     const query = { search: search.value || undefined, limit: PAGE + 1 };
     const found = await list(`/${kind.store}`, { ...query, sortBy: kind.isNewestFirst ? '-_id' : undefined });
     return { entities: found.slice(0, PAGE), isCut: found.length > PAGE };
-  }, [kind.store, search.value]);
+  };
+  const { data, error, seenMs, reload } = useFetched(fetchList, [kind.store, search.value], name);
   const { opened, dialog, open } = useDialog();
   const changed = async (): Promise<void> => {
     forgetNames(kind.store);
@@ -42,7 +44,7 @@ export function EntityPage({ kind }: { kind: EntityKind }) {
       action={<NewButton kind={kind} onClick={() => open({ dialog: 'form', entity: null })} />}
     >
       <SearchField label={t('entity.search')} value={search.value} onInput={write(search)} />
-      <Problem error={error.value} />
+      <Problem error={error.value} seenMs={seenMs.value} />
       {data.value === null && !error.value && <Skeleton rows={4} />}
       {data.value?.entities.length === 0 && <Empty icon="database" title={t('entity.none')} />}
       {data.value !== null && data.value.entities.length > 0 && (

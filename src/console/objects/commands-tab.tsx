@@ -40,7 +40,7 @@ export function CommandsTab({ object }: { object: FleetObject }) {
     <>
       <SendPart object={object} model={model} onSent={() => void journal.reload()} />
       <Section title={t('commands.journal')}>
-        <Problem error={journal.error.value} />
+        <Problem error={journal.error.value} seenMs={journal.seenMs.value} />
         {journal.data.value === null && !journal.error.value && <Skeleton rows={3} />}
         {journal.data.value?.length === 0 && <Empty icon="zap" title={t('commands.none')} />}
         <ul class="items">
@@ -69,6 +69,7 @@ function useJournal(id: string): Fetched<Command[]> {
   const journal = useFetched(
     () => list<Command>(`/objects/${id}/commands`, { sortBy: '-_id', limit: SHOWN }),
     [id, interruptions.value],
+    `commands ${id}`,
   );
   const askedS = useSignal(0);
   useEffect(

@@ -1,6 +1,6 @@
 /** How long ago something was; under the pointer, the exact time. */
 import { nowMs } from '../state/clock.js';
-import { formatAge, formatDateTime } from '../text/language.js';
+import { formatAge, formatDateTime, formatMoment, t } from '../text/language.js';
 
 export function Age({ ms }: { ms: number }) {
   return (
@@ -15,3 +15,10 @@ export function Age({ ms }: { ms: number }) {
     </time>
   );
 }
+
+/** Until when what is shown was current. */
+export const SeenUntil = ({ ms }: { ms: number }) => (
+  <>
+    {t('offline.until', { moment: formatMoment(ms, nowMs.value) })} (<Age ms={ms} />)
+  </>
+);

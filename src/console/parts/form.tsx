@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { VigilError } from '../state/api.js';
 import { t } from '../text/language.js';
+import { SeenUntil } from './age.js';
 import { FieldError, FormWork, toFieldError, useFault, useFaults } from './field-errors.js';
 
 interface FieldProps {
@@ -122,11 +123,12 @@ export function Select({ value, options, onChange, ...rest }: SelectProps) {
 }
 
 /** What went wrong, in words for a person, with the id under which the log of the service has it. */
-export function Problem({ error }: { error: unknown }) {
+/** `seenMs`: until when what is shown beneath was current. */
+export function Problem({ error, seenMs = null }: { error: unknown; seenMs?: number | null }) {
   if (!error) return null;
   return (
     <p class="problem" role="alert">
-      {explain(error)}
+      {explain(error)} {seenMs !== null && <SeenUntil ms={seenMs} />}
       {error instanceof VigilError && error.requestId && error.status >= 500 && (
         <small>{t('error.requestId', { id: error.requestId })}</small>
       )}
@@ -138,7 +140,7 @@ export function explain(error: unknown): string {
   // Of a field that the form does not have, what the server said.
   if (error instanceof FieldError && error.cause) return explain(error.cause);
   if (!(error instanceof VigilError)) return String((error as Error).message ?? error);
-  if (error.status === 0) return t('error.offline');
+  if (error.status === 0) return t('offline.server');
   if (error.status === 403) return t('error.forbidden');
   if (error.status === 429) return t('error.tooMany');
   if (error.status === 503) return t('error.unavailable');

@@ -53,11 +53,13 @@ function RuleList() {
   const search = useSignal('');
   const removed = useSignal<Rule | null>(null);
   const work = useWorkOfEach();
-  const { data, error, reload } = useFetched(async () => {
+  const fetchRules = async () => {
     const query = { search: search.value || undefined, limit: PAGE };
     const [rules, open] = await Promise.all([list<Rule>('/rules', query), countOpen()]);
     return { rules, open };
-  }, [search.value, interruptions.value]);
+  };
+  const inputs = [search.value, interruptions.value];
+  const { data, error, seenMs, reload } = useFetched(fetchRules, inputs, `rules ${search.value}`);
   const toggle = (rule: Rule): void => {
     void work.run([rule._id], async () => {
       const active = rule.active === false;
@@ -68,7 +70,7 @@ function RuleList() {
   return (
     <Section title={t('data.rules')} about={t('rule.about')} action={<NewButton />}>
       <SearchField label={t('entity.search')} value={search.value} onInput={write(search)} />
-      <Problem error={error.value ?? work.error.value} />
+      <Problem error={error.value ?? work.error.value} seenMs={seenMs.value} />
       {data.value === null && !error.value && <Skeleton rows={4} />}
       {data.value?.rules.length === 0 && (
         <Empty icon="bell" title={t('entity.none')}>

@@ -2,18 +2,17 @@
 import { signal, useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { Age } from '../parts/age.js';
+import { SeenUntil } from '../parts/age.js';
 import { Icon, type IconName } from '../parts/icon.js';
 import { Empty } from '../parts/notices.js';
 import { waitingCount } from '../state/alarms.js';
 import { isOffline } from '../state/api.js';
-import { nowMs } from '../state/clock.js';
 import { currentUntilMs, liveStatus, tryAgain } from '../state/live.js';
 import { toAddress, useLocation } from '../state/location.js';
 import { missingPage, usePart } from '../state/parts.js';
 import { pages, user } from '../state/session.js';
 import { titleOfPage } from '../state/title.js';
-import { formatMoment, formatNumber, loadTexts, type TextKey, t } from '../text/language.js';
+import { formatNumber, loadTexts, type TextKey, t } from '../text/language.js';
 import { AccountMenu } from './account-menu.js';
 import { Logo } from './logo.js';
 
@@ -150,8 +149,7 @@ function Lost() {
   return (
     <div class="lost-note" role="alert">
       <p>
-        {t(isOffline.value ? 'offline.server' : 'offline.events')}{' '}
-        {t('offline.until', { moment: formatMoment(untilMs, nowMs.value) })} (<Age ms={untilMs} />)
+        {t(isOffline.value ? 'offline.server' : 'offline.events')} <SeenUntil ms={untilMs} />
       </p>
       <button type="button" class="button small" aria-busy={isBusy.value} onClick={() => void retry()}>
         {t('action.retry')}

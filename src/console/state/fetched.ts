@@ -2,18 +2,36 @@
 import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { isOffline, VigilError } from './api.js';
+import { serverNowMs } from './clock.js';
 
 export interface Fetched<T> {
   readonly data: Signal<T | null>;
   readonly error: Signal<unknown>;
+  /** When the data was current, if the server cannot be reached now, and this is what was seen before; null otherwise. */
+  readonly seenMs: Signal<number | null>;
   /** Fetches again, and keeps what is shown meanwhile. */
   readonly reload: () => Promise<void>;
 }
 
-/** Fetches when the component appears, and whenever one of `inputs` changes. */
-export function useFetched<T>(fetchData: () => Promise<T>, inputs: readonly unknown[] = []): Fetched<T> {
+/** What pages have fetched under a name, and when. */
+const seen = new Map<string, readonly [data: unknown, atMs: number]>();
+/** Whoever searches for more loses what was seen. */
+const MOST_SEEN = 40;
+
+const isUnreachable = (error: unknown): boolean => error instanceof VigilError && error.status === 0;
+
+/**
+ * Fetches when the component appears, and whenever one of `inputs` changes. Under a `name`, what was fetched before is shown while the
+ * server cannot be reached.
+ */
+export function useFetched<T>(
+  fetchData: () => Promise<T>,
+  inputs: readonly unknown[] = [],
+  name: string | null = null,
+): Fetched<T> {
   const data = useSignal<T | null>(null);
   const error = useSignal<unknown>(null);
+  const seenMs = useSignal<number | null>(null);
   const asked = useRef(0);
   /** Answers to requests before this one are out of date. */
   const oldest = useRef(0);
@@ -28,10 +46,17 @@ export function useFetched<T>(fetchData: () => Promise<T>, inputs: readonly unkn
     try {
       const fetched = await fetchData();
       if (!isNewer()) return;
+      if (seen.size > MOST_SEEN) seen.clear();
+      if (name !== null) seen.set(name, [fetched, serverNowMs()]);
       data.value = fetched;
-      error.value = null;
+      seenMs.value = error.value = null;
     } catch (thrown) {
-      if (isNewer()) error.value = thrown;
+      if (!isNewer()) return;
+      error.value = thrown;
+      if (name === null || !isUnreachable(thrown)) return;
+      const [before, atMs] = seen.get(name) ?? [null, null];
+      data.value = before as T | null;
+      seenMs.value = atMs;
     }
   };
   useEffect(() => {
@@ -39,13 +64,12 @@ export function useFetched<T>(fetchData: () => Promise<T>, inputs: readonly unkn
     void reload();
   }, inputs);
   useServerReturn(error, () => void reload());
-  return { data, error, reload };
+  return { data, error, seenMs, reload };
 }
 
 /** Calls the function when a server is back that could not be reached: the page must not keep what it says of it. */
 export function useServerReturn(error: Signal<unknown>, again: () => void): void {
   useEffect(() => {
-    const failed = error.peek();
-    if (!isOffline.value && failed instanceof VigilError && failed.status === 0) again();
+    if (!isOffline.value && isUnreachable(error.peek())) again();
   }, [isOffline.value]);
 }

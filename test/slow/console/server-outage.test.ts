@@ -147,6 +147,52 @@ test('loads alarms and geofences that it could not reach again when the server i
   await page.locator('.alarm-name', { hasText: 'Fast' }).waitFor();
 });
 
+test('keeps the lists that were seen, with their age, while the server is away', async () => {
+  await other.admin('POST', 'users', { login: 'seen-user', password: 'long enough' });
+  for (const store of ['groups', 'labels', 'models']) await other.admin('POST', store, { name: `Seen in ${store}` });
+  await other.admin('POST', 'rules', { name: 'Seen in rules', when: { param: 'speed', op: '>', value: 200 } });
+  await other.admin('POST', 'tokens', { name: 'Seen in tokens' });
+  const { body: object } = await other.admin('POST', 'objects', { id: 'kept', name: 'Kept' });
+  await other.admin('POST', 'objects/kept/commands/honk', {});
+  const page = await browser.openAs(`/objects/${object._id}/commands`, ADMIN);
+  await page.locator('.status.live').waitFor();
+  const go = async (names: string[]): Promise<void> => {
+    for (const name of names) await page.locator('.nav, .menu, .tabs').getByRole('link', { name }).first().click();
+  };
+  const lists: [links: string[], seen: string][] = [
+    [['Access', 'Users'], 'seen-user'],
+    [['Access', 'Groups'], 'Seen in groups'],
+    [['Access', 'Tokens'], 'Seen in tokens'],
+    [['Data', 'Models'], 'Seen in models'],
+    [['Data', 'Labels'], 'Seen in labels'],
+    [['Data', 'Rules'], 'Seen in rules'],
+  ];
+  const main = page.locator('main');
+  for (const [links, seen] of lists) {
+    await go(links);
+    await main.getByText(seen).first().waitFor();
+  }
+  browser.expectErrors(/Failed to load resource|ERR_|WebSocket|EventSource/);
+  killed?.child.kill('SIGKILL');
+  await page.locator('.status.lost').waitFor();
+  const problem = main.getByText(/^The server cannot be reached. .*What you see is from .*(now|ago)/);
+  for (const [links, seen] of lists) {
+    await go(links);
+    await problem.waitFor();
+    await main.getByText(seen).first().waitFor();
+  }
+  // What was never asked for is not there.
+  await main.getByRole('searchbox').fill('Seen');
+  await main.getByText(/^The server cannot be reached\.\s*$/).waitFor();
+  expect(await main.getByText('Seen in rules').count()).toBe(0);
+  await main.getByRole('searchbox').fill('');
+  await problem.waitFor();
+  killed = await startProcess(env);
+  await page.locator('.status.live').waitFor();
+  await main.getByText(/The server cannot be reached/).waitFor({ state: 'detached' });
+  await main.getByText('Seen in rules').first().waitFor();
+});
+
 test.each(['killed', 'without a network'])(
   'says that the server is gone, until when all was current, and tries again (%s)',
   async (how) => {
