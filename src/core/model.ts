@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { isRounded } from './exact-json.js';
 import { isObject, type Json, type JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
+import { findMeaningFaults, MEANINGS } from './model-meanings.js';
 
 const DATA_TYPES = ['number', 'boolean', 'string', 'object', 'number[]', 'boolean[]', 'string[]'] as const;
 export type DataType = (typeof DATA_TYPES)[number];
@@ -26,17 +27,20 @@ const shape = {
   reference: z.string().max(1_024).nullish(),
   // An argument is calculated by it (core/formula.ts).
   formula: z.unknown().optional().meta({ description: 'An expression in CEL, by which an argument is calculated' }),
+  ...MEANINGS,
   params: z.record(z.string(), z.unknown()).nullish(),
 };
 const node: z.ZodType = z
   .lazy(() =>
     z
       .looseObject({ ...shape, children: z.array(node).max(1_000).nullish() })
-      .superRefine(({ type, id, dataType }, context) => {
+      .superRefine(({ type, id, dataType, states, thresholds }, context) => {
         if (type === 'argument' && dataType != null && !isDataType(dataType)) {
           const message = `an argument is one of ${DATA_TYPES.join(', ')}`;
           context.addIssue({ code: 'custom', path: ['dataType'], message });
         }
+        const faults = type === 'argument' ? findMeaningFaults({ dataType, states, thresholds }) : [];
+        for (const { path, message } of faults) context.addIssue({ code: 'custom', path: [...path], message });
         const pattern = type === 'argument' ? PARAMETER_NAME : type === 'action' ? ACTION_NAME : null;
         if (pattern === null || (typeof id === 'string' && pattern.test(id))) return;
         const message = `an ${type} needs an id of the form ${pattern.source}`;

@@ -81,4 +81,10 @@ export const RULE_LIMITS = {
   // The characters of all results of a packet; a number counts as a few.
   formulaResultCharacters: 4 * KIB,
   formulaNumberCharacters: 8,
+
+  // What the values of a parameter mean, as its model declares it.
+  parameterStates: 50,
+  parameterThresholds: 20,
+  stateValueCharacters: 256,
+  meaningLabelCharacters: 64,
 } as const;

@@ -9,6 +9,7 @@ import type { EventBatch, EventName, Listen } from '../core/feed.js';
 import { isObject, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { isShownParameter, LINK_HISTORIES, toShownPacket, toShownUpdate } from '../core/link.js';
+import { MEANINGS } from '../core/model-meanings.js';
 import { networkOf } from '../core/network.js';
 import { parseSeriesQuery } from '../history/series/query.js';
 import { readSeries } from '../history/series.js';
@@ -127,7 +128,7 @@ const readShared = defineRoute({
         state: SHOWN_PACKET.nullable().describe('The last packet with data'),
         latest: VALUES.describe('The last known value of each parameter'),
         parameters: z
-          .array(z.object({ id: z.string(), name: z.string().nullable(), unit: z.string().nullable() }))
+          .array(z.object({ id: z.string(), name: z.string().nullable(), unit: z.string().nullable(), ...MEANINGS }))
           .describe('What the model says about the parameters'),
       }),
     ).meta({ id: 'SharedObject' }),

@@ -4,6 +4,7 @@ import { isObject, type JsonObject } from '../core/json.js';
 import { type LinkTerms, toShownObject, toShownPacket } from '../core/link.js';
 import { nodesOf } from '../core/model.js';
 import { builtInStore } from '../core/stores.js';
+import { statesIn, thresholdsIn, type ValueState, type ValueThreshold } from '../core/tones.js';
 import { findState } from '../packets/latest.js';
 import { findLatestValues } from '../packets/latest-values.js';
 import type { Database } from '../platform/mongo/driver/client.js';
@@ -38,7 +39,7 @@ function toObject(document: Uint8Array | null): JsonObject {
   return isObject(plain) ? plain : {};
 }
 
-/** Names and units of the shown parameters: a model says more than a link may. */
+/** Names, units and meanings of the shown parameters: a model says more than a link may. */
 async function describeParameters(
   database: Database,
   modelId: string,
@@ -49,5 +50,20 @@ async function describeParameters(
   const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
   return nodesOf(toObject(found).data, 'argument')
     .filter(({ id }) => wanted.has(String(id)))
-    .map(({ id, name, unit }) => ({ id: String(id), name: text(name), unit: text(unit) }));
+    .map(({ id, name, unit, states, thresholds }) => ({
+      id: String(id),
+      name: text(name),
+      unit: text(unit),
+      ...(states != null && { states: statesIn(states).map(toState) }),
+      ...(thresholds != null && { thresholds: thresholdsIn(thresholds).map(toThreshold) }),
+    }));
 }
+
+const toState = ({ value, label = null, tone = null }: ValueState): JsonObject => ({ value, label, tone });
+
+const toThreshold = ({ from = null, to = null, tone, label = null }: ValueThreshold): JsonObject => ({
+  from,
+  to,
+  tone,
+  label,
+});

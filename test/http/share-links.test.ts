@@ -96,7 +96,20 @@ describe('A link', () => {
           type: 'subsystem',
           children: [
             { id: 'speed', name: 'Speed', type: 'argument', dataType: 'number', unit: 'km/h' },
-            { id: 'fuel', name: 'Fuel', type: 'argument', dataType: 'number', unit: 'l' },
+            {
+              id: 'fuel',
+              name: 'Fuel',
+              type: 'argument',
+              dataType: 'number',
+              unit: 'l',
+              thresholds: [{ to: 5, tone: 'critical' }],
+            },
+            {
+              id: 'temperature',
+              type: 'argument',
+              states: [{ value: -7, label: 'Broken', tone: 'unknown' }],
+              thresholds: [{ from: 8, tone: 'critical', label: 'Too warm' }],
+            },
           ],
         },
       }),
@@ -137,7 +150,16 @@ describe('A link', () => {
         speed: { value: 50, time },
         temperature: { value: 4, time: time - 1_000 },
       },
-      parameters: [{ id: 'speed', name: 'Speed', unit: 'km/h' }],
+      parameters: [
+        { id: 'speed', name: 'Speed', unit: 'km/h' },
+        {
+          id: 'temperature',
+          name: null,
+          unit: null,
+          states: [{ value: -7, label: 'Broken', tone: 'unknown' }],
+          thresholds: [{ from: 8, to: null, tone: 'critical', label: 'Too warm' }],
+        },
+      ],
     });
     const stream = await listen(token);
     await send(_id, { time: time + 1, speed: 60 });

@@ -7,7 +7,7 @@ import { toAddress } from '../state/location.js';
 import { usePart } from '../state/parts.js';
 import { may, pages } from '../state/session.js';
 import { useTitle } from '../state/title.js';
-import { loadTexts, t } from '../text/language.js';
+import { loadTexts, type TextLoader, t } from '../text/language.js';
 import { useAddress, useShow } from './address.js';
 import { onHomeKey } from './keys.js';
 import { useLastPositions } from './last-positions.js';
@@ -52,6 +52,12 @@ function Card({ id }: { id: string }) {
 const tiles = signal<typeof import('./tiles.js') | null>(null);
 const table = signal<typeof import('./object-table.js') | null>(null);
 
+/** Of changes of many objects. */
+const BULK_TEXTS: TextLoader = {
+  en: () => import('../text/english-bulk.js'),
+  de: () => import('../text/german-bulk.js'),
+};
+
 /** What is there in place of the map; or below it, of the objects that are not on it. */
 function Others() {
   const shown = shownView.value;
@@ -63,7 +69,7 @@ function Others() {
   );
   const tablePart = usePart(
     table,
-    withTexts(() => loadTexts('bulk').then(() => import('./object-table.js'))),
+    withTexts(() => loadTexts(BULK_TEXTS).then(() => import('./object-table.js'))),
     shown === 'table',
   );
   if (shown === 'map') return isStrip && tilesPart ? <tilesPart.Strip /> : null;

@@ -2,7 +2,7 @@
 import { COURSE_NAMES, HEIGHT_NAMES, SPEED_NAMES } from '../../core/motion-fields.js';
 import { type Packet, parametersOf } from '../state/fleet.js';
 import { isPlaceField } from '../state/places.js';
-import { knownModel, type Shown, toShown } from './values.js';
+import { formatValue, knownModel, type Shown, toShown } from './values.js';
 
 const PREFERRED = ['speed', 'temperature', 'value', 'level', 'power', 'pressure', 'humidity'];
 
@@ -21,5 +21,7 @@ export function mainValueOf(packet: Packet, modelId: string, hasSentence: boolea
   if (preferred === undefined) return null;
   const shown = toShown(preferred[0], preferred[1], knownModel(modelId));
   // A number says what it is by its unit, "Yes" does not.
-  return typeof shown.value === 'boolean' ? { ...shown, text: `${shown.label}: ${shown.text}` } : shown;
+  return typeof shown.value === 'boolean' && shown.text === formatValue(shown.value)
+    ? { ...shown, text: `${shown.label}: ${shown.text}` }
+    : shown;
 }

@@ -22,6 +22,7 @@ import { Mark } from './mark.js';
 import { ORDERS, type Order } from './order.js';
 import { counts, FILTERS, type Filter, filter, order, search, selectedId, visible } from './selection.js';
 import { alarmText, hasSentence, Sentence } from './sentence.js';
+import { ToneMark } from './tone.js';
 import type { Shown } from './values.js';
 import { ViewSwitch } from './view-switch.js';
 
@@ -233,7 +234,7 @@ function Row({ id, onSelect }: { id: string; onSelect: () => void }) {
         </span>
         {value && (
           <span class="row-value">
-            {value.text} <small>{unitOf(value)}</small>
+            <ToneMark {...value} /> {value.text} <small>{unitOf(value)}</small>
           </span>
         )}
       </button>

@@ -15,6 +15,7 @@ import { countedMs, selectedId, visible } from './selection.js';
 import { ChoiceBar, ChooseAll, ChooseOne, onChoiceKey } from './table-choice.js';
 import { type Column, columnsOf, ownTitles, sortObjects, usualColumns } from './table-columns.js';
 import { toCsv } from './table-csv.js';
+import { ToneMark } from './tone.js';
 import { by, columns } from './view.js';
 
 /** On touch screens as large as a finger. */
@@ -160,7 +161,10 @@ function Row({ id, index, columns, canChoose }: RowProps) {
                 <span>{text || object.name}</span>
               </button>
             ) : (
-              text
+              <>
+                <ToneMark {...column.meaning?.(object)} />
+                {text}
+              </>
             )}
           </td>
         );

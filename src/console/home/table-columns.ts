@@ -8,7 +8,7 @@ import { nameOf } from '../state/references.js';
 import { formatAge, t } from '../text/language.js';
 import { type Parameter, parameterOf, parametersOfFleet, toColumn } from './columns.js';
 import { alarmText } from './sentence.js';
-import { formatValue, knownModel, modelOf, toShown } from './values.js';
+import { formatValue, knownModel, modelOf, type Shown, toShown } from './values.js';
 
 type Cell = string | number | boolean | null;
 
@@ -17,6 +17,8 @@ export interface Column {
   readonly title: string;
   readonly isNumber: boolean;
   readonly text: (object: FleetObject) => string;
+  /** What the value means. */
+  readonly meaning?: (object: FleetObject) => Shown | undefined;
   /** For spreadsheets. */
   readonly cell: (object: FleetObject) => Cell;
   /** By this objects are ordered; those without it come last. */
@@ -94,16 +96,20 @@ function toOwn(name: OwnName): Column {
 
 function toParameter({ name, label, unit, isNumber }: Parameter): Column {
   const sentBy = ({ _id }: FleetObject): unknown => objects.get(_id)?.state?.[name];
+  const shownOf = (object: FleetObject): Shown | undefined => {
+    const value = sentBy(object);
+    return value === undefined ? undefined : toShown(name, value, modelOf(object._id, object.model));
+  };
   return {
     name: toColumn(name),
     title: unit === '' ? label : `${label} (${unit})`,
     isNumber,
     text: (object) => {
-      const value = sentBy(object);
-      if (value === undefined) return '';
-      const shown = toShown(name, value, modelOf(object._id, object.model));
+      const shown = shownOf(object);
+      if (shown === undefined) return '';
       return shown.unit === unit ? shown.text : `${shown.text} ${shown.unit}`;
     },
+    meaning: shownOf,
     cell: (object) => toCell(sentBy(object)),
     key: (object) => toKey(sentBy(object)),
   };

@@ -1,4 +1,5 @@
 /** One object as a tile. */
+
 import { worstByObject } from '../state/alarms.js';
 import { type FleetObject, objectRevision, objects, parametersOf, stateRevision } from '../state/fleet.js';
 import { isPlaceField } from '../state/places.js';
@@ -11,6 +12,7 @@ import { Mark } from './mark.js';
 import { selectedId } from './selection.js';
 import { alarmText, hasSentence, Sentence } from './sentence.js';
 import { pathOf, useSpark } from './sparks.js';
+import { ToneMark } from './tone.js';
 import { modelOf, type Shown, toShown } from './values.js';
 import { columns } from './view.js';
 
@@ -56,7 +58,7 @@ function Shell({ object, index, isSmall }: Omit<Required<TileProps>, 'id'> & { o
       ) : (
         <span class="tile-main">
           <span class="tile-value">
-            <b>{main.text}</b> <small>{main.unit}</small>
+            <b>{main.text}</b> <small>{main.unit}</small> <ToneMark {...main} />
           </span>
           <span class="tile-label">{main.label}</span>
           {spark && <Line path={pathOf(spark)} />}
@@ -66,7 +68,7 @@ function Shell({ object, index, isSmall }: Omit<Required<TileProps>, 'id'> & { o
         <span class="tile-others">
           {others.slice(0, MOST_OTHERS).map((other) => (
             <span key={other.name}>
-              <span class="tile-label">{other.label}</span> {other.text} {other.unit}
+              <span class="tile-label">{other.label}</span> {other.text} {other.unit} <ToneMark {...other} />
             </span>
           ))}
         </span>

@@ -1,14 +1,18 @@
 /** The values of packets as people read them: with the names and units of the object's model. */
 import { signal } from '@preact/signals';
+import type { Meaning } from '../../core/tones.js';
 import { type Json, request } from '../state/api.js';
 import { TURN_MS } from '../state/places.js';
 import { formatNumber, t } from '../text/language.js';
+import { loadMeanings, meanings } from './tone.js';
 
 export interface Argument {
   readonly id: string;
   readonly name?: string;
   readonly unit?: string;
   readonly dataType?: string;
+  readonly states?: unknown;
+  readonly thresholds?: unknown;
 }
 
 export interface Action {
@@ -34,11 +38,13 @@ export function modelOf(objectId: string, modelId: string): Model | undefined {
   if (!asked.has(modelId)) {
     const mine = asked.add(modelId);
     void request('GET /api/v1/objects/{id}/model', { path: { id: objectId } })
-      .then((model) => {
+      .then(async (found) => {
+        // The document of the API describes arguments and actions only as objects.
+        const model = found as unknown as Model;
+        await loadMeanings(model._arguments);
         // It may have been changed since.
         if (mine !== asked) return;
-        // The document of the API describes arguments and actions only as objects.
-        models.value = new Map([...models.value, [modelId, model as unknown as Model]]);
+        models.value = new Map([...models.value, [modelId, model]]);
       })
       .catch(() => {
         mine.delete(modelId);
@@ -71,7 +77,8 @@ const UNITS: Readonly<Record<string, string>> = {
   temperature: '°C',
 };
 
-export interface Shown {
+/** A value as people read it, and what it means. */
+export interface Shown extends Omit<Meaning, 'text'> {
   readonly name: string;
   readonly label: string;
   readonly text: string;
@@ -85,10 +92,20 @@ export interface Shown {
 export const oldTimeOf = (timeMs: number | undefined, newestMs: number): number | undefined =>
   timeMs !== undefined && timeMs < newestMs - TURN_MS ? timeMs : undefined;
 
+export const argumentOf = (name: string, model: Model | undefined): Argument | undefined =>
+  model?._arguments?.find(({ id }) => id === name);
+
 export function toShown(name: string, value: unknown, model: Model | undefined): Shown {
-  const declared = model?._arguments?.find(({ id }) => id === name);
+  const declared = argumentOf(name, model);
   const unit = declared?.unit ?? UNITS[name] ?? '';
-  return { name, label: declared?.name || name, text: formatValue(value), unit, value };
+  return {
+    name,
+    label: declared?.name || name,
+    text: formatValue(value),
+    unit,
+    value,
+    ...(declared && meanings.value?.meaningOf(value, declared)),
+  };
 }
 
 export function formatValue(value: unknown): string {

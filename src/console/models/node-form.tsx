@@ -1,6 +1,9 @@
 /** The fields of one node of a model. */
+import { signal } from '@preact/signals';
+import { MEANINGS_TEXTS } from '../home/tone.js';
 import { Field, Select } from '../parts/form.js';
-import { type TextKey, t } from '../text/language.js';
+import { usePart } from '../state/parts.js';
+import { loadTexts, type TextKey, t } from '../text/language.js';
 import { ParamFields } from './param-fields.js';
 import { type Node, setField } from './tree.js';
 
@@ -50,11 +53,23 @@ export function NodeForm({ node, prefix, isAdded, onChange }: NodeFormProps) {
           {text('unit', 'models.unit')}
           {text('reference', 'models.reference', 'models.referenceHint')}
           {text('formula', 'models.formula', 'models.formulaHint')}
+          <Meanings node={node} prefix={prefix} onChange={onChange} />
         </>
       )}
       {type === 'action' && <ParamFields node={node} onChange={onChange} />}
     </div>
   );
+}
+
+const meanings = signal<typeof import('./meaning-fields.js') | null>(null);
+
+/** What values mean. It is loaded with the first parameter that is selected. */
+function Meanings(props: Pick<NodeFormProps, 'node' | 'prefix' | 'onChange'>) {
+  const part = usePart(
+    meanings,
+    async () => (await Promise.all([import('./meaning-fields.js'), loadTexts(MEANINGS_TEXTS)]))[0],
+  );
+  return part && <part.MeaningFields {...props} />;
 }
 
 const textOf = (value: unknown): string => (value === undefined || value === null ? '' : String(value));

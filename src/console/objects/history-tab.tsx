@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentProps } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { modelOf, type Shown, toShown } from '../home/values.js';
+import { argumentOf, modelOf, type Shown, toShown } from '../home/values.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { Empty, Skeleton } from '../parts/notices.js';
@@ -25,7 +25,7 @@ import { ParameterChips } from './parameter-chips.js';
 import type { RouteReplay } from './route-replay.js';
 import { fetchSeries } from './series.js';
 import type { StateTimeline } from './state-timeline.js';
-import { statePathsOf } from './states.js';
+import { namesWithStates, statePathsOf } from './states.js';
 
 const MAX_CHARTS = 4;
 
@@ -46,7 +46,11 @@ export function HistoryTab({ object }: { object: FleetObject }) {
   const named = lastNamed.current.length > 0 ? lastNamed.current : known;
   const isCut = data.value?.isCut === true;
   const hasPlaces = useMemo(() => packets?.some((packet) => positionOf(packet) !== null) === true, [packets]);
-  const states = useMemo(() => statePathsOf((packets ?? []).map(parametersOf)), [packets]);
+  const model = modelOf(object._id, object.model);
+  const states = useMemo(
+    () => statePathsOf((packets ?? []).map(parametersOf), namesWithStates(model?._arguments)),
+    [packets, model],
+  );
   return (
     <>
       <Interval interval={interval} lastMs={object.state?.time} onChange={zoom} />
@@ -153,6 +157,7 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
           key={name}
           path={name}
           about={toShown(name, 0, model)}
+          ranges={argumentOf(name, model)?.thresholds}
           data={chartOf(name)}
           marks={marks}
           onZoom={onZoom}
@@ -182,11 +187,12 @@ interface HistoryChartProps {
   readonly path: string;
   readonly marks: ShownMarks;
   readonly about: Shown;
+  readonly ranges: unknown;
   readonly data: ChartData | undefined;
   readonly onZoom: (interval: IntervalMs) => void;
 }
 
-function HistoryChart({ path, about: { label, unit }, data, marks, onZoom }: HistoryChartProps) {
+function HistoryChart({ path, about: { label, unit }, ranges, data, marks, onZoom }: HistoryChartProps) {
   const readout = useSignal('');
   const thresholds = marks?.thresholds.get(path) ?? [];
   const plotMarks = useMemo(() => marks && { thresholds, bands: marks.bandsOf(marks.alarms, path) }, [marks, path]);
@@ -207,6 +213,7 @@ function HistoryChart({ path, about: { label, unit }, data, marks, onZoom }: His
           data={data}
           readout={readout}
           marks={plotMarks ?? undefined}
+          ranges={ranges}
           onZoom={(fromMs, toMs) => onZoom({ fromMs, toMs })}
         />
       )}

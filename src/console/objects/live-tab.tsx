@@ -2,7 +2,8 @@
 
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import { formatValue, type Model, modelOf, oldTimeOf, type Shown, toShown } from '../home/values.js';
+import { ToneMark } from '../home/tone.js';
+import { argumentOf, type Model, modelOf, oldTimeOf, type Shown, toShown } from '../home/values.js';
 import { Problem } from '../parts/form.js';
 import { Empty, Skeleton } from '../parts/notices.js';
 import { Section } from '../parts/tabs.js';
@@ -61,7 +62,7 @@ export function LiveTab({ object: { _id } }: { object: FleetObject }) {
       {packets !== null && <OnlineSince packets={packets} />}
       <Problem error={error} />
       {packets === null ? <Skeleton rows={4} /> : <LiveChart packets={packets} values={values} model={model} />}
-      {packets !== null && <LastPackets packets={packets} values={values} />}
+      {packets !== null && <LastPackets packets={packets} values={values} model={model} />}
     </>
   );
 }
@@ -175,12 +176,24 @@ function LiveChart({ packets, values, model }: LiveChartProps) {
       }
     >
       <p class="readout">{readout}</p>
-      <Chart {...shown} data={toChartData(packets, shown.name)} readout={readout} heightPx={220} />
+      <Chart
+        {...shown}
+        data={toChartData(packets, shown.name)}
+        readout={readout}
+        heightPx={220}
+        ranges={argumentOf(shown.name, model)?.thresholds}
+      />
     </Section>
   );
 }
 
-function LastPackets({ packets, values }: { packets: readonly Packet[]; values: readonly Shown[] }) {
+const Cell = (shown: Shown) => (
+  <>
+    {shown.text} <ToneMark {...shown} />
+  </>
+);
+
+function LastPackets({ packets, values, model }: LiveChartProps) {
   const columns = values.slice(0, 6);
   return (
     <Section title={t('live.packets')}>
@@ -210,7 +223,9 @@ function LastPackets({ packets, values }: { packets: readonly Packet[]; values: 
                     </td>
                   ) : (
                     columns.map(({ name }) => (
-                      <td key={name}>{packet[name] === undefined ? '' : formatValue(packet[name])}</td>
+                      <td key={name}>
+                        {packet[name] !== undefined && <Cell {...toShown(name, packet[name], model)} />}
+                      </td>
                     ))
                   )}
                 </tr>

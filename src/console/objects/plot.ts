@@ -12,6 +12,12 @@ export interface PlotMarks {
   readonly thresholds: readonly Threshold[];
 }
 
+export interface PlotRanges {
+  /** Where they begin and end. */
+  readonly values: readonly number[];
+  draw(plot: uPlot, color: ColorOf): void;
+}
+
 export interface PlotOptions {
   readonly label: string;
   readonly unit: string;
@@ -21,6 +27,8 @@ export interface PlotOptions {
   readonly heightPx?: number;
   /** Alarms, and thresholds of rules. */
   readonly marks?: PlotMarks | undefined;
+  /** What numbers mean. */
+  readonly ranges?: PlotRanges | undefined;
   /** Called with the interval in ms that the user chose by dragging. */
   readonly onZoom?: (fromMs: number, toMs: number) => void;
 }
@@ -30,11 +38,12 @@ const SYNC = 'vigil';
 const AROUND_S = 60;
 
 function optionsOf(
-  { label, unit, data, readout, heightPx = 170, onZoom }: PlotOptions,
+  { label, unit, data, readout, heightPx = 170, ranges, onZoom }: PlotOptions,
   widthPx: number,
   marksNow: () => PlotMarks | undefined,
 ): uPlot.Options {
   const color = colorNow();
+  const edges = ranges?.values.map((value) => ({ value })) ?? [];
   return {
     width: widthPx,
     height: heightPx,
@@ -42,13 +51,16 @@ function optionsOf(
     cursor: { sync: { key: SYNC }, drag: { x: onZoom !== undefined, y: false, setScale: false }, points: { size: 7 } },
     scales: {
       x: { range: (plot, from, to) => (plot.data[0].length === 1 ? [from - AROUND_S, from + AROUND_S] : [from, to]) },
-      y: { range: (_plot, least, most) => toRange(least, most, marksNow()?.thresholds ?? []) },
+      y: { range: (_plot, least, most) => toRange(least, most, [...edges, ...(marksNow()?.thresholds ?? [])]) },
     },
     axes: [timeAxis(color), numberAxis(color)],
     ...seriesOf(`${label} ${unit}`, color('--accent'), data.range !== undefined),
     hooks: {
       // Alarms below the lines of the grid, thresholds above them.
-      drawClear: [(plot) => drawBands(plot, marksNow()?.bands ?? [], color)],
+      drawClear: [
+        (plot) => drawWithin(plot, () => ranges?.draw(plot, color)),
+        (plot) => drawBands(plot, marksNow()?.bands ?? [], color),
+      ],
       draw: [(plot) => drawThresholds(plot, marksNow()?.thresholds ?? [], color)],
       setCursor: [
         (plot) => {
@@ -100,7 +112,11 @@ const toColumns = ({ times, values, range }: ChartData): uPlot.AlignedData =>
 const RANGE_PAD = 0.1;
 
 /** With the thresholds, except those so far away that the values would become a flat line. */
-function toRange(least: number | null, most: number | null, thresholds: readonly Threshold[]): uPlot.Range.MinMax {
+function toRange(
+  least: number | null,
+  most: number | null,
+  thresholds: readonly { readonly value: number }[],
+): uPlot.Range.MinMax {
   if (least === null || most === null) return [null, null];
   const reach = Math.max(most - least, Math.abs(most) / 2);
   const near = thresholds.map(({ value }) => value).filter((value) => value >= least - reach && value <= most + reach);

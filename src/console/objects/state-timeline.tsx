@@ -1,7 +1,8 @@
 /** What an object was over time, as bars: a door, the ignition, a mode. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import { formatValue, type Model, modelOf, toShown } from '../home/values.js';
+import { ToneMark } from '../home/tone.js';
+import { type Model, modelOf, type Shown, toShown } from '../home/values.js';
 import { Section } from '../parts/tabs.js';
 import { serverNowMs } from '../state/clock.js';
 import type { FleetObject, Packet } from '../state/fleet.js';
@@ -73,16 +74,20 @@ function StateBar({ state: { path, values }, packets, interval, model }: StateBa
   const readout = useSignal('');
   const isOpen = useSignal(false);
   const { label } = toShown(path, 0, model);
-  const segments = useMemo(() => segmentsOf(packets, path), [packets, path]);
+  const shownOf = useMemo(() => {
+    const shown = new Map(values.map((value) => [value, toShown(path, value, model)]));
+    return (value: StateValue): Shown => shown.get(value) as Shown;
+  }, [values, path, model]);
+  const hasNumbers = values.some((value) => typeof value === 'number');
+  const segments = useMemo(() => segmentsOf(packets, path, hasNumbers), [packets, path, hasNumbers]);
   const totals = useMemo(() => totalsOf(segments), [segments]);
   const lengthMs = Math.max(1, interval.toMs - interval.fromMs);
-  const toneOf = (value: StateValue): string => toneIn(values, value);
-  const words = totals.map((total) => `${formatValue(total.value)} ${formatSpan(total.lengthMs)}`);
+  const words = totals.map((total) => `${shownOf(total.value).text} ${formatSpan(total.lengthMs)}`);
   const readAt = (event: PointerEvent & { currentTarget: HTMLElement }): void => {
     const box = event.currentTarget.getBoundingClientRect();
     const timeMs = interval.fromMs + ((event.clientX - box.left) / box.width) * lengthMs;
     const found = segments.findLast(({ fromMs }) => fromMs <= timeMs);
-    readout.value = found && timeMs <= found.toMs ? wordsOfSegment(found) : '';
+    readout.value = found && timeMs <= found.toMs ? wordsOfSegment(found, shownOf(found.value)) : '';
   };
   return (
     <figure class="figure state">
@@ -100,7 +105,7 @@ function StateBar({ state: { path, values }, packets, interval, model }: StateBa
           readout.value = '';
         }}
       >
-        <Bars segments={segments} values={values} interval={interval} />
+        <Bars segments={segments} values={values} interval={interval} shownOf={shownOf} />
       </div>
       <p class="state-ends">
         <span>{formatMoment(interval.fromMs, serverNowMs())}</span>
@@ -109,8 +114,9 @@ function StateBar({ state: { path, values }, packets, interval, model }: StateBa
       <ul class="state-totals">
         {totals.map((total) => (
           <li key={String(total.value)}>
-            <span class={`swatch ${toneOf(total.value)}`} />
-            {formatValue(total.value)} <span class="quiet">{formatSpan(total.lengthMs)}</span>
+            <span class={`swatch ${toneIn(values, shownOf(total.value))}`} />
+            {shownOf(total.value).text} <ToneMark {...shownOf(total.value)} />{' '}
+            <span class="quiet">{formatSpan(total.lengthMs)}</span>
           </li>
         ))}
       </ul>
@@ -120,26 +126,28 @@ function StateBar({ state: { path, values }, packets, interval, model }: StateBa
         }}
       >
         <summary>{t('states.changes', { count: formatNumber(segments.length) })}</summary>
-        {isOpen.value && <Changes label={label} segments={segments} />}
+        {isOpen.value && <Changes label={label} segments={segments} shownOf={shownOf} />}
       </details>
     </figure>
   );
 }
 
-/** `No` is drawn quietly, everything else in a color of its own. */
-function toneIn(values: readonly StateValue[], value: StateValue): string {
+/** As the model says; otherwise `No` is drawn quietly, everything else in a color of its own. */
+function toneIn(values: readonly StateValue[], { value, tone }: Shown): string {
+  if (tone !== undefined) return `tone-${tone}`;
   if (value === false) return 'tone-off';
-  return `tone-${values.filter((one) => one !== false).indexOf(value) % COLORS}`;
+  return `tone-${values.filter((one) => one !== false).indexOf(value as Exclude<StateValue, false>) % COLORS}`;
 }
 
 interface BarsProps {
   readonly segments: readonly Segment[];
   readonly values: readonly StateValue[];
   readonly interval: IntervalMs;
+  readonly shownOf: (value: StateValue) => Shown;
 }
 
 /** A path for each value, because there may be thousands of changes. */
-function Bars({ segments, values, interval: { fromMs, toMs } }: BarsProps) {
+function Bars({ segments, values, interval: { fromMs, toMs }, shownOf }: BarsProps) {
   const lengthMs = Math.max(1, toMs - fromMs);
   const paths = useMemo(() => {
     const parts = new Map<StateValue, string[]>();
@@ -159,7 +167,7 @@ function Bars({ segments, values, interval: { fromMs, toMs } }: BarsProps) {
     <>
       <svg viewBox={`0 0 ${WIDTH} 1`} preserveAspectRatio="none" aria-hidden="true">
         {paths.map(([value, parts]) => (
-          <path key={String(value)} class={toneIn(values, value)} d={parts.join('')} />
+          <path key={String(value)} class={toneIn(values, shownOf(value))} d={parts.join('')} />
         ))}
       </svg>
       {named.map((one) => (
@@ -170,18 +178,18 @@ function Bars({ segments, values, interval: { fromMs, toMs } }: BarsProps) {
             width: `${((one.toMs - one.fromMs) / lengthMs) * 100}%`,
           }}
         >
-          {formatValue(one.value)}
+          {shownOf(one.value).text}
         </span>
       ))}
     </>
   );
 }
 
-const wordsOfSegment = ({ fromMs, toMs, value }: Segment): string =>
-  `${formatMoment(fromMs, serverNowMs())} – ${formatMoment(toMs, serverNowMs())} · ${formatValue(value)} · ${formatSpan(toMs - fromMs)}`;
+const wordsOfSegment = ({ fromMs, toMs }: Segment, { text }: Shown): string =>
+  `${formatMoment(fromMs, serverNowMs())} – ${formatMoment(toMs, serverNowMs())} · ${text} · ${formatSpan(toMs - fromMs)}`;
 
 /** The newest ones first, each a link to its time. */
-function Changes({ label, segments }: { label: string; segments: readonly Segment[] }) {
+function Changes({ label, segments, shownOf }: Pick<BarsProps, 'segments' | 'shownOf'> & { label: string }) {
   const { path, query } = useLocation();
   const shown = segments.slice(-MOST_CHANGES).reverse();
   return (
@@ -198,7 +206,9 @@ function Changes({ label, segments }: { label: string; segments: readonly Segmen
         <tbody>
           {shown.map((one) => (
             <tr key={one.fromMs}>
-              <td>{formatValue(one.value)}</td>
+              <td>
+                {shownOf(one.value).text} <ToneMark {...shownOf(one.value)} />
+              </td>
               <td>
                 {one.toMs > one.fromMs ? (
                   <a href={toAddress(`${path}?${withInterval(query, one)}`)}>

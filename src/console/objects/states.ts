@@ -8,9 +8,14 @@ const MOST_CHARACTERS = 60;
 const DEPTH = 2;
 const MOST_PATHS = 100;
 
-export type StateValue = boolean | string;
+export type StateValue = boolean | string | number;
 
 type Parameters = readonly (readonly [name: string, value: unknown])[];
+
+/** The parameters whose numbers are states, too. */
+export const namesWithStates = (
+  declared: readonly { readonly id: string; readonly states?: unknown }[] = [],
+): ReadonlySet<string> => new Set(declared.filter(({ states }) => Array.isArray(states)).map(({ id }) => id));
 
 export interface StatePath {
   readonly path: string;
@@ -18,13 +23,14 @@ export interface StatePath {
   readonly values: readonly StateValue[];
 }
 
-/** The paths of states, such as `engine.mode`; those that change come first. */
-export function statePathsOf(packets: readonly Parameters[]): StatePath[] {
+/** The paths of states, such as `engine.mode`; those that change come first. Numbers are states where a model says so. */
+export function statePathsOf(packets: readonly Parameters[], declared: ReadonlySet<string> = new Set()): StatePath[] {
   const found = new Map<string, Set<StateValue> | null>();
   const add = (path: string, value: unknown, depth: number): void => {
     const values = found.get(path);
     if (values === null || value === null) return;
-    if (typeof value === 'boolean' || (typeof value === 'string' && value.length <= MOST_CHARACTERS)) {
+    const isText = typeof value === 'string' && value.length <= MOST_CHARACTERS;
+    if (isText || typeof value === 'boolean' || (typeof value === 'number' && declared.has(path))) {
       if (values === undefined && found.size >= MOST_PATHS) return;
       const known = values ?? new Set();
       found.set(path, known.add(value).size > MOST_VALUES ? null : known);
@@ -48,13 +54,17 @@ type Fields = Readonly<Record<string, unknown>>;
 const isState = (value: unknown): value is StateValue => typeof value === 'boolean' || typeof value === 'string';
 
 /** A value holds until the next one; where the device was silent for longer than it usually is, nobody knows. */
-export function segmentsOf(packets: readonly ({ readonly time: number } & object)[], path: string): Segment[] {
+export function segmentsOf(
+  packets: readonly ({ readonly time: number } & object)[],
+  path: string,
+  hasNumbers = false,
+): Segment[] {
   const names = path.split('.');
   const valueIn = (packet: object): unknown =>
     names.reduce<unknown>((inner, name) => (inner as Fields | null | undefined)?.[name], packet);
   const told = packets.flatMap((packet) => {
     const value = valueIn(packet);
-    return isState(value) ? [{ timeMs: packet.time, value }] : [];
+    return isState(value) || (hasNumbers && typeof value === 'number') ? [{ timeMs: packet.time, value }] : [];
   });
   const gapMs = silenceMsOf(told.map(({ timeMs }) => timeMs));
   const endMs = packets.at(-1)?.time ?? 0;

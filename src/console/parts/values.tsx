@@ -1,4 +1,6 @@
 /** Values with their labels and units, and a place. */
+import type { Tone } from '../../core/tones.js';
+import { ToneMark } from '../home/tone.js';
 import { t } from '../text/language.js';
 import { Age } from './age.js';
 
@@ -13,6 +15,9 @@ interface ValuesProps {
     readonly unit: string;
     /** Shows how old the value is. */
     readonly timeMs?: number | undefined;
+    /** What the value means. */
+    readonly tone?: Tone;
+    readonly note?: string;
   }[];
   /** In degrees. */
   readonly position?: { readonly lat: number; readonly lon: number } | null;
@@ -25,14 +30,15 @@ interface ValuesProps {
 export function Values({ values, position, positionMs, isLarge = false }: ValuesProps) {
   return (
     <dl class={isLarge ? 'value-cards' : 'values'}>
-      {values.map(({ name, label, text, unit, timeMs }) => (
-        <div key={name} class={text.length > LONG_CHARACTERS ? 'long' : ''}>
+      {values.map(({ name, label, text, unit, timeMs, tone, note }) => (
+        <div key={name} class={text.length > LONG_CHARACTERS ? 'long' : ''} data-tone={tone}>
           <dt>{label}</dt>
           <dd>
             {text}
             {unit !== '°' && ' '}
-            <small>{unit}</small>
+            <small>{unit}</small> <ToneMark tone={tone} note={note} />
           </dd>
+          {note && <dd class="age">{note}</dd>}
           {timeMs !== undefined && (
             <dd class="age">
               <Age ms={timeMs} />

@@ -1,7 +1,7 @@
 /** A chart of a shared parameter over the last 24 hours, which goes on. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import { type Model, toShown } from '../home/values.js';
+import { argumentOf, type Model, toShown } from '../home/values.js';
 import { Chart } from '../objects/chart.js';
 import { type ChartData, type Columns, toCharts } from '../objects/chart-data.js';
 import { isWorthChart, numberAt, numberPathsOf } from '../objects/numbers.js';
@@ -30,7 +30,12 @@ export function PastChart({ shown, model }: { shown: SharedView; model: Model })
       title={t('shared.past')}
       action={<ParameterChips parameters={parameters} chosen={[name]} onToggle={write(chosen)} />}
     >
-      <PastOf key={name} {...toShown(name, 0, model)} now={lastOf(values, name)} />
+      <PastOf
+        key={name}
+        {...toShown(name, 0, model)}
+        ranges={argumentOf(name, model)?.thresholds}
+        now={lastOf(values, name)}
+      />
     </Section>
   );
 }
@@ -44,10 +49,11 @@ interface PastOfProps {
   readonly name: string;
   readonly label: string;
   readonly unit: string;
+  readonly ranges: unknown;
   readonly now: Point | null;
 }
 
-function PastOf({ name, label, unit, now }: PastOfProps) {
+function PastOf({ name, label, unit, ranges, now }: PastOfProps) {
   const readout = useSignal('');
   const { points, fetches } = useSince(now, name);
   const { data, error } = useFetched(async () => {
@@ -61,7 +67,7 @@ function PastOf({ name, label, unit, now }: PastOfProps) {
     <>
       <p class="readout">{readout}</p>
       <Problem error={error.value} />
-      {all !== null && <Chart label={label} unit={unit} data={all} readout={readout} heightPx={220} />}
+      {all !== null && <Chart label={label} unit={unit} data={all} readout={readout} heightPx={220} ranges={ranges} />}
     </>
   );
 }

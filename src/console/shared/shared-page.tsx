@@ -146,7 +146,11 @@ function Past(props: ComponentProps<typeof PastChart>) {
 
 /** As far as visitors see it. */
 function toModel(parameters: SharedView['parameters']): Model {
-  const known = parameters.map(({ id, name, unit }) => ({ id, name: name ?? '', ...(unit !== null && { unit }) }));
+  const known = parameters.map(({ name, unit, ...meaning }) => ({
+    ...meaning,
+    name: name ?? '',
+    ...(unit !== null && { unit }),
+  }));
   return { name: '', _arguments: known };
 }
 

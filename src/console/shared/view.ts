@@ -5,6 +5,7 @@ import { createOpen, createSend, type RequestSettings } from '../../client/reque
 import { createRouteRequest } from '../../client/routes.js';
 import { createServerSentEvents } from '../../client/server-sent-events.js';
 import { pause, toBackoffMs } from '../../client/waiting.js';
+import { loadMeanings } from '../home/tone.js';
 import { addPacket, type LastValues } from '../objects/last-values.js';
 import type { Json, Routes } from '../state/api.js';
 import { learnFromAnswer, serverNowMs } from '../state/clock.js';
@@ -15,6 +16,8 @@ export interface SharedParameter {
   readonly id: string;
   readonly name: string | null;
   readonly unit: string | null;
+  readonly states?: unknown;
+  readonly thresholds?: unknown;
 }
 
 type Answer = Routes['GET /api/v1/shared']['answer'];
@@ -165,6 +168,7 @@ function readToken(secret: string): string | null {
 
 async function readView(): Promise<void> {
   const { name, expiresAt, history, object, parameters, latest } = await request('GET /api/v1/shared', {});
+  await loadMeanings(parameters);
   const values: LastValues = new Map();
   // The server has them in no order, and they stay where they are.
   for (const [id, { value, time }] of Object.entries(latest).sort(([one], [other]) => (one < other ? -1 : 1)))

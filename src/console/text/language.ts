@@ -16,7 +16,10 @@ const CATALOGUES: Readonly<Record<Language, () => Promise<Readonly<Record<string
   en: () => import('./english.js'),
   de: () => import('./german.js'),
 };
-/** Further texts, which are loaded with the pages and dialogs that need them. */
+/** Loads the texts of one topic. */
+export type TextLoader = Readonly<Record<Language, () => Promise<Readonly<Record<string, object>>>>>;
+
+/** Further texts, which are loaded with the pages and dialogs that need them. Few others are named where they are needed: every page has this list. */
 const MORE = {
   /** Of objects, the account, the log and the welcome. */
   pages: {
@@ -58,11 +61,6 @@ const MORE = {
     en: () => import('./english-rules.js'),
     de: () => import('./german-rules.js'),
   },
-  /** Of the channels of the account. */
-  channels: {
-    en: () => import('./english-channels.js'),
-    de: () => import('./german-channels.js'),
-  },
   /** Of the search for objects, pages and actions. */
   palette: {
     en: () => import('./english-palette.js'),
@@ -72,11 +70,6 @@ const MORE = {
   views: {
     en: () => import('./english-views.js'),
     de: () => import('./german-views.js'),
-  },
-  /** Of changes of many objects. */
-  bulk: {
-    en: () => import('./english-bulk.js'),
-    de: () => import('./german-bulk.js'),
   },
   /** Of share links. */
   links: {
@@ -93,16 +86,14 @@ const MORE = {
     en: () => import('./english-where.js'),
     de: () => import('./german-where.js'),
   },
-} as const satisfies Readonly<
-  Record<string, Readonly<Record<Language, () => Promise<Readonly<Record<string, object>>>>>>
->;
+} as const satisfies Readonly<Record<string, TextLoader>>;
 export type MoreTexts = keyof typeof MORE;
 const STORED = 'vigil.language';
 
 export const language = signal<Language>('en');
 /** Of the shown language alone; there before the first page is. */
 const catalogue = signal({} as Texts);
-const needed = new Set<MoreTexts>();
+const needed = new Set<TextLoader>();
 /** Which is being loaded, if it is not shown yet. */
 let wanted: Language | undefined;
 
@@ -127,14 +118,14 @@ export async function setLanguage(chosen: Language): Promise<void> {
 }
 
 /** Before a page or a dialog that needs them. */
-export async function loadTexts(more: MoreTexts): Promise<void> {
-  needed.add(more);
+export async function loadTexts(more: MoreTexts | TextLoader): Promise<void> {
+  needed.add(typeof more === 'string' ? MORE[more] : more);
   await useLanguage(wanted ?? preferred());
 }
 
 async function useLanguage(chosen: Language): Promise<void> {
   wanted = chosen;
-  const files = await Promise.all([CATALOGUES[chosen](), ...[...needed].map((more) => MORE[more][chosen]())]);
+  const files = await Promise.all([CATALOGUES[chosen](), ...[...needed].map((more) => more[chosen]())]);
   if (wanted !== chosen) return;
   // Calls overlap: one that began before a page needed more texts may end after it.
   catalogue.value = Object.assign(

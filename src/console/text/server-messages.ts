@@ -39,6 +39,13 @@ const MESSAGES: readonly (readonly [RegExp, FaultKey])[] = [
   [/^not a group of yours/, 'notYours'],
   [/^it belongs to a group that is not yours$/, 'foreign'],
   [/^an argument needs an id/, 'parameterId'],
+  [/^this value has a state already$/, 'stateTwice'],
+  [/^expected from, to or both$/, 'fromOrTo'],
+  [/^expected more than from$/, 'moreThanFrom'],
+  [/^expected a number, as dataType says$/, 'number'],
+  [/^expected a boolean, as dataType says$/, 'trueOrFalse'],
+  [/^only numbers, booleans and texts have states$/, 'noStates'],
+  [/^only numbers have thresholds$/, 'noThresholds'],
   [/^an action needs an id/, 'commandId'],
 ];
 

@@ -21,6 +21,26 @@ test('finds booleans and texts, also nested ones, those that change first', () =
   ]);
 });
 
+test('finds numbers whose states the model declares', () => {
+  const packets = [
+    { mode: 1, speed: 3, engine: { mode: 0 } },
+    { mode: 2, speed: 4, engine: { mode: 0 } },
+  ];
+  const found = statePathsOf(
+    packets.map((packet) => Object.entries(packet)),
+    new Set(['mode', 'engine.mode']),
+  );
+  expect(found).toEqual([
+    { path: 'mode', values: [1, 2] },
+    { path: 'engine.mode', values: [0] },
+  ]);
+  const timed = packets.map((packet, index) => ({ time: index * MINUTE_MS, ...packet }));
+  expect(inMinutes(segmentsOf(timed, 'mode', true))).toEqual([
+    [1, 0, 1],
+    [2, 1, 1],
+  ]);
+});
+
 test.each([
   ['numbers', [1, 0]],
   ['texts that are sometimes numbers', ['a', 7]],

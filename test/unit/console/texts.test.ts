@@ -12,6 +12,7 @@ import { ENGLISH_DIALOGS } from '../../../src/console/text/english-dialogs.js';
 import { ENGLISH_HISTORY } from '../../../src/console/text/english-history.js';
 import { ENGLISH_HOME } from '../../../src/console/text/english-home.js';
 import { ENGLISH_LINKS } from '../../../src/console/text/english-links.js';
+import { ENGLISH_MEANINGS } from '../../../src/console/text/english-meanings.js';
 import { ENGLISH_PAGES } from '../../../src/console/text/english-pages.js';
 import { ENGLISH_PALETTE } from '../../../src/console/text/english-palette.js';
 import { ENGLISH_REPORTS } from '../../../src/console/text/english-reports.js';
@@ -32,6 +33,7 @@ const MORE: Readonly<Record<string, object>> = {
   home: ENGLISH_HOME,
   history: ENGLISH_HISTORY,
   links: ENGLISH_LINKS,
+  meanings: ENGLISH_MEANINGS,
   pages: ENGLISH_PAGES,
   palette: ENGLISH_PALETTE,
   reports: ENGLISH_REPORTS,
@@ -77,7 +79,9 @@ function missing(file: string, texts: object): string[] {
   const sources = [...sourcesOf(file)];
   // Those that are loaded with a part of the page.
   const loaded = sources.flatMap(([, source]) =>
-    [...source.matchAll(/loadTexts\('(\w+)'\)/g)].map(([, name = '']) => MORE[name] ?? {}),
+    [...source.matchAll(/loadTexts\((?:'(\w+)'|(\w+)_TEXTS)\)/g)].map(
+      ([, name = '', constant = '']) => MORE[name || constant.toLowerCase()] ?? {},
+    ),
   );
   const known = new Set([ENGLISH, texts, ...loaded].flatMap(Object.keys));
   return sources.flatMap(([name, source]) =>
