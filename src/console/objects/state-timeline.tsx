@@ -74,10 +74,7 @@ function StateBar({ state: { path, values }, packets, interval, model }: StateBa
   const readout = useSignal('');
   const isOpen = useSignal(false);
   const { label } = toShown(path, 0, model);
-  const shownOf = useMemo(() => {
-    const shown = new Map(values.map((value) => [value, toShown(path, value, model)]));
-    return (value: StateValue): Shown => shown.get(value) as Shown;
-  }, [values, path, model]);
+  const shownOf = useMemo(() => toShownOf(values, path, model), [values, path, model]);
   const hasNumbers = values.some((value) => typeof value === 'number');
   const segments = useMemo(() => segmentsOf(packets, path, hasNumbers), [packets, path, hasNumbers]);
   const totals = useMemo(() => totalsOf(segments), [segments]);
@@ -130,6 +127,11 @@ function StateBar({ state: { path, values }, packets, interval, model }: StateBa
       </details>
     </figure>
   );
+}
+
+function toShownOf(values: readonly StateValue[], path: string, model: Model | undefined) {
+  const shown = new Map(values.map((value) => [value, toShown(path, value, model)]));
+  return (value: StateValue): Shown => shown.get(value) as Shown;
 }
 
 /** As the model says; otherwise `No` is drawn quietly, everything else in a color of its own. */

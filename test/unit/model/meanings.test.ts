@@ -105,7 +105,7 @@ describe('a value', () => {
     ['7', {}],
     [null, {}],
     [{ from: 1 }, {}],
-  ])('%j means what is declared', (value, meaning) => {
+  ])('means what is declared: %j', (value, meaning) => {
     const states = [{ value: -7, label: 'Broken', tone: 'unknown' }];
     expect(meaningOf(value, { states, thresholds: COLD })).toEqual(meaning);
   });
