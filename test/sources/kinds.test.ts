@@ -233,6 +233,24 @@ test.each([11, '11'])('refuses SenML of a version that is not known: %j', async 
   expect([answer.status, answer.body.helper.message]).toEqual([400, 'bver: a version of SenML that is not known']);
 });
 
+test('keeps a value whose name begins those of others as their member', async () => {
+  const source = await createSource();
+  const object = await createObject();
+  const sent = {
+    object: object.id,
+    time: 1_795_500_000_000,
+    din: 5,
+    'din.1': true,
+    'a.b.c': 1,
+    'a.b': 2,
+    plain: { x: 1 },
+    'plain.y': 2,
+  };
+  expect((await send(source, sent)).body).toEqual({ success: true, count: 1 });
+  const [packet] = await packetsOf(object);
+  expect(packet).toMatchObject({ din: { value: 5, '1': true }, a: { b: { value: 2, c: 1 } }, plain: { x: 1, y: 2 } });
+});
+
 test('takes a batch as done whose samples cannot be stored, if the sender would send it forever', async () => {
   const source = await createSource({ kind: 'overland' });
   const { id } = await createObject();

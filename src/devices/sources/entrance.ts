@@ -35,6 +35,7 @@ import {
   parseOrNull,
   type Sample,
   type SourceRequest,
+  withPlaces,
 } from './kind.js';
 import { explainKind, KINDS } from './kinds.js';
 import { toOwnTracksAnswer } from './owntracks.js';
@@ -266,7 +267,8 @@ async function storeAll(deps: EntranceDeps, found: readonly Found[]): Promise<re
   const all = found.flatMap(({ target, samples }) => samples.map((sample) => ({ target, ...sample })));
   const parsed = await mapInSlices(all, ({ target, packet, index, omitsZeros }) => {
     const own = declared.get(target.modelId) as Declarations;
-    const message = parseItem(omitsZeros ? withZeros(packet, own) : packet, index, own, nowMs);
+    const given = withPlaces(omitsZeros ? withZeros(packet, own) : packet);
+    const message = parseItem(given, index, own, nowMs);
     return 'reason' in message ? message : withId(deps, target, message, packet);
   });
   let at = 0;

@@ -231,6 +231,26 @@ export function present(fields: Readonly<Record<string, unknown>>): JsonObject {
 export const without = (fields: JsonObject, names: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !names.has(name)));
 
+/**
+ * Dotted names are members (`din.1`). A value whose name begins others, such as `din` beside them, is the member `value`, since it would
+ * cost the whole packet: two fields of one place are refused.
+ */
+export function withPlaces(packet: JsonObject): JsonObject {
+  const names = Object.keys(packet);
+  if (!names.some((name) => name.includes('.'))) return packet;
+  const begun = new Set(names.flatMap(beginnings));
+  const placed = Object.entries(packet).map(([name, value]) =>
+    begun.has(name) && !isObject(value) ? [`${name}.value`, value] : [name, value],
+  );
+  return Object.fromEntries(placed);
+}
+
+/** `a` and `a.b` of `a.b.c`; none of a name that is too long to be stored. */
+function beginnings(name: string): string[] {
+  const parts = name.length > LIMITS.jsonDepth * LIMITS.keyCharacters ? [] : name.split('.', LIMITS.jsonDepth + 1);
+  return parts.slice(0, -1).map((_, at) => parts.slice(0, at + 1).join('.'));
+}
+
 /** The texts and numbers among these as identifiers of a device, each once. One that is too long for an object is cut, but still too long. */
 export function identifiers(...values: readonly (Json | undefined)[]): string[] {
   const texts = values.flatMap((value) =>

@@ -30,6 +30,9 @@ const TAKEN: ReadonlySet<string> = new Set(
   ['_type', '_id', 'tst', 'lat', 'lon', 'vel', 'cog', 'alt', 'batt', 'acc', 'topic', 'created_at'].concat('time', 'id'),
 );
 
+/** What says nothing of a beacon, or of a status. */
+const OF_MESSAGE: ReadonlySet<string> = new Set(['_type', '_id', 'tst', 'topic', 'created_at', 'time', 'id']);
+
 const OF_NO_INTEREST: ReadonlySet<unknown> = new Set(['card', 'cmd', 'configuration', 'waypoints', 'request', 'dump']);
 
 const OF_INTEREST: ReadonlySet<unknown> = new Set([
@@ -56,11 +59,14 @@ export function toOwnTracksPacket(body: JsonObject): JsonObject | null {
   // The time in a last will is that of the connection which it ends.
   if (type === 'lwt') return { online: false };
   const common = { ...present({ _id: body._id }), ...present({ time: toTime(body.tst) }) };
-  if (type === 'location') return { ...common, ...toPosition(body) };
-  if (type === 'transition') return { ...common, ...toPosition(body) };
+  if (type === 'location') {
+    for (const name of ['lat', 'lon']) if (body[name] === undefined) throw badRequest(`${name}: required`);
+  }
+  // One of a beacon may have no place.
+  if (type === 'location' || type === 'transition') return { ...common, ...toPosition(body) };
   // Of a place, not of the device.
   if (type === 'waypoint') return { ...common, waypoint: without(body, new Set(['_type', '_id', 'topic'])) };
-  if (type === 'status' || type === 'beacon') return { ...common, [type]: without(body, TAKEN) };
+  if (type === 'status' || type === 'beacon') return { ...common, [type]: without(body, OF_MESSAGE) };
   if (type === 'steps') return { ...common, ...without(body, TAKEN) };
   if (typeof type !== 'string') throw badRequest('_type: expected text');
   throw badRequest(`_type: ${JSON.stringify(type.slice(0, 40))} is none of OwnTracks`);
@@ -82,7 +88,6 @@ export const toOwnTracksAnswer = (
 });
 
 function toPosition(body: JsonObject): JsonObject {
-  for (const name of ['lat', 'lon']) if (body[name] === undefined) throw badRequest(`${name}: required`);
   const fields = {
     lat: toDegrees('lat', body.lat, 90),
     lon: toDegrees('lon', body.lon, 180),

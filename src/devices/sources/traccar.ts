@@ -35,8 +35,9 @@ function readBody(body: unknown): Sample {
 
 function toPosition(position: JsonObject): JsonObject {
   const { attributes, protocol, outdated, geofenceIds } = position;
-  const given = asObject(attributes);
-  const common = { battery: known(given.batteryLevel), protocol, outdated, geofenceIds };
+  // The one of Traccar is in volts.
+  const { battery: batteryVoltage, ...given } = asObject(attributes);
+  const common = { battery: known(given.batteryLevel), batteryVoltage, protocol, outdated, geofenceIds };
   const fix = outdated === true ? { time: toTime(position.deviceTime ?? position.serverTime) } : toFix(position);
   return { ...without(given), ...present({ ...common, ...fix }) };
 }
