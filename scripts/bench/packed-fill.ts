@@ -1,9 +1,10 @@
 // Fills a database with the histories of a fleet as the service stores them, and packs them as its job does, without its pauses.
 import { ObjectId } from 'mongodb';
+import type { PlaceInOrder } from '../../src/core/packet-order.js';
 import { DAY_MS } from '../../src/core/units.js';
 import { planPacking } from '../../src/packed/plan.js';
 import { readOldRows } from '../../src/packets/store/old-rows.js';
-import { packRows } from '../../src/packets/store/packing.js';
+import { commitStep, type PendingStep, storePending } from '../../src/packets/store/packing.js';
 import { PACKETS } from '../../src/packets/store/query.js';
 import type { Database } from '../../src/platform/mongo/driver/client.js';
 import { runRawCommand, sequenceOf } from '../../src/platform/mongo/driver/raw-command.js';
@@ -12,7 +13,7 @@ import { storedObject } from './fill.js';
 import { createDataSets, givenId, type Sample, toRow } from './packed-data.js';
 import { createRandom } from './random.js';
 
-/** How many packets each object has, by its number: one has a fifth of all, some have a long page, and all others as many. */
+/** How many packets each object has, by its number: one has a fifth of all, some have a page, and all others as many. */
 export interface Histories {
   readonly counts: readonly number[];
   /** When the last packet was sent; the first ones are of `BEGIN_MS`. */
@@ -29,16 +30,16 @@ const TURNS = PAGE_PACKETS;
 const DAYS = 100;
 const BATCH = 1_000;
 const WRITES_AT_ONCE = 4;
-const PACKS_AT_ONCE = 2;
 const SAMPLES = 50_000;
 const ARRIVAL_MS = 40;
 
-/** About `packets` of `objects` in all, of the last days before now. */
+/** About `packets` of `objects` in all, of the last days before now. The pages of few packets are shorter. */
 export function toHistories(packets: number, objects: number): Histories {
   const longest = Math.round(packets / 5);
-  const others = Math.round((packets - longest - PAGED.length * PAGE_PACKETS) / (objects - PAGED.length - 1));
+  const page = Math.min(PAGE_PACKETS, Math.round(packets / (2 * PAGED.length)));
+  const others = Math.round((packets - longest - PAGED.length * page) / (objects - PAGED.length - 1));
   const counts = Array.from({ length: objects }, (_, nth) =>
-    nth === LONGEST ? longest : PAGED.includes(nth) ? PAGE_PACKETS : Math.max(others, 1),
+    nth === LONGEST ? longest : PAGED.includes(nth) ? page : Math.max(others, 1),
   );
   return { counts, endMs: BEGIN_MS + DAYS * DAY_MS };
 }
@@ -92,29 +93,48 @@ function nextOf(rows: Generator<Buffer>): Buffer[] {
   return batch;
 }
 
-/** Packs all histories but the last packets of each. Returns the number of packed packets. */
+/**
+ * Packs all histories but the last packets of each, as the job does: some buckets of each object are stored, and replace their rows in the
+ * order of time. Returns the number of packed packets.
+ */
 export async function packHistories(database: Database, histories: Histories): Promise<number> {
-  const objects = histories.counts.map((_, nth) => objectId(nth)).values();
+  let left: readonly Turn[] = histories.counts.map((_, nth) => ({ id: objectId(nth), after: null }));
   let packed = 0;
-  const pack = async (): Promise<void> => {
-    for (const id of objects) packed += await packHistory(database, id);
-  };
-  await Promise.all(Array.from({ length: PACKS_AT_ONCE }, pack));
+  while (left.length > 0) {
+    const waiting: Stored[] = [];
+    const next: Turn[] = [];
+    for (const turn of left) {
+      const after = await storeNext(database, turn, waiting);
+      if (after !== null) next.push({ ...turn, after });
+    }
+    waiting.sort((one, other) => one.firstMs - other.firstMs);
+    for (const { step } of waiting) packed += (await commitStep(database, step))?.packets ?? 0;
+    left = next;
+  }
   return packed;
 }
 
-async function packHistory(database: Database, id: string): Promise<number> {
+/** An object, and the place after which its rows are not packed. */
+interface Turn {
+  readonly id: string;
+  readonly after: PlaceInOrder | null;
+}
+
+interface Stored {
+  readonly step: PendingStep;
+  readonly firstMs: number;
+}
+
+/** Stores the next buckets of an object. Returns the place after which its other rows are; null after the last ones. */
+async function storeNext(database: Database, { id, after }: Turn, waiting: Stored[]): Promise<PlaceInOrder | null> {
   const nowMs = Date.now();
-  let packed = 0;
-  for (let after: Parameters<typeof readOldRows>[1]['after'] = null; ; ) {
-    const { rows, areAll, last } = await readOldRows(database, { objectId: id, toMs: nowMs, after });
-    // The latest packet stays a row.
-    const old = areAll ? rows.slice(0, -1) : rows;
-    const steps = planPacking({ rows: old, areAll, spans: [], nowMs, packAfterMs: DAY_MS });
-    for (const step of steps) {
-      if (await packRows(database, { objectId: id, rows: step.rows, replaces: null })) packed += step.rows.length;
-    }
-    if (areAll || last === null) return packed;
-    after = steps.at(-1)?.rows.at(-1) ?? last;
+  const { rows, areAll, last } = await readOldRows(database, { objectId: id, toMs: nowMs, after });
+  // The latest packet stays a row.
+  const old = areAll ? rows.slice(0, -1) : rows;
+  const plan = planPacking({ rows: old, areAll, spans: [], nowMs, packAfterMs: DAY_MS });
+  for (const { rows } of plan) {
+    const step = await storePending(database, { objectId: id, rows, replaces: null });
+    if (step !== null) waiting.push({ step, firstMs: rows[0]?.timeMs ?? 0 });
   }
+  return areAll ? null : (plan.at(-1)?.rows.at(-1) ?? last);
 }

@@ -68,14 +68,14 @@ export const HISTORY_LIMITS = {
   packedNamesAtOnce: 2,
   packedNamesWaiting: 1_000,
   packedNamesWaitingPerCaller: 4,
-  // Packing: the rows of an object that are planned together, and their bytes. What is stored waits longer than an insert may take, for so many
-  // objects at a time. So many packets a second are stored, or made to count. The least pause between two passes, and the objects of one.
-  packingRows: 10_000,
+  // Packing: the rows of an object that are planned together, and their bytes. What is stored waits longer than an insert may take, so many steps
+  // at a time. So many packets a second are made to count. The least pause between two passes, and the objects of one.
+  packingRows: 2_000,
   packingBytes: 8 * MIB,
   packingSettleMs: 60 * SECOND_MS,
-  packingObjectsWaiting: 1_000,
+  packingStepsWaiting: 2_000,
   packingStepsPending: 10_000,
-  packingPacketsPerSecond: 4_000,
+  packingPacketsPerSecond: 8_000,
   packingPauseMs: 60 * SECOND_MS,
   packingObjects: 500_000,
   // Objects of which something cannot be packed: how many of them fail before a pass ends, how long one is left out at most, and how many are.

@@ -114,11 +114,16 @@ function readSignedBlock(reader: ByteReader, values: Float64Array): void {
   readBlock(reader, values, (flag) => {
     if (flag !== 0) least = reader.signed();
   });
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i] as number;
-    values[i] = least === null ? toSigned(value) : value + least;
-  }
+  if (least === null) {
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i] as number;
+      // As integers of 32 bits where they are: the remainder of doubles is slow.
+      values[i] = value < INT32_END ? (value >>> 1) ^ -(value & 1) : toSigned(value);
+    }
+  } else for (let i = 0; i < values.length; i++) values[i] = (values[i] as number) + least;
 }
+
+const INT32_END = 2 ** 31;
 
 /** Replaces the differences by the numbers. */
 function sum(values: Float64Array, first: number): void {

@@ -4,8 +4,9 @@ import { BSON_TYPES, byteAt, int32 } from '../platform/mongo/bson/reader.js';
 const { BINARY, STRING } = BSON_TYPES;
 const REGEX = 0x0b;
 const REFERENCE = 0x0c;
-/** Sizes of values by type; those of `WITH_LENGTH` include a length. */
-const SIZES = new Map([
+/** Sizes of values by type; those of `WITH_LENGTH` include a length. A table, since it is asked for every value; -1 for other types. */
+const SIZES = new Int8Array(2 ** 8).fill(-1);
+for (const [type, size] of [
   [BSON_TYPES.DOUBLE, 8],
   [BSON_TYPES.UNDEFINED, 0],
   [BSON_TYPES.OBJECT_ID, 12],
@@ -20,7 +21,9 @@ const SIZES = new Map([
   // The least and the greatest key.
   [0xff, 0],
   [0x7f, 0],
-] as readonly (readonly [number, number])[]);
+] as readonly (readonly [number, number])[]) {
+  SIZES[type] = size;
+}
 /** Strings, documents, lists, code, symbols and code with a scope: what their length does not count. */
 const WITH_LENGTH = new Map([
   [BSON_TYPES.STRING, 4],
@@ -48,7 +51,8 @@ export function membersOf(row: Buffer): Member[] | null {
   const members: Member[] = [];
   for (let pos = 4; pos < limit; ) {
     const type = byteAt(row, pos);
-    const nameEnd = row.indexOf(0, pos + 1);
+    let nameEnd = pos + 1;
+    while (nameEnd < limit && row[nameEnd] !== 0) nameEnd++;
     const end = nameEnd < limit ? endOf(row, type, nameEnd + 1) : -1;
     if (end === -1 || end > limit) return null;
     if (type === STRING && row[end - 1] !== 0) return null;
@@ -60,8 +64,8 @@ export function membersOf(row: Buffer): Member[] | null {
 
 /** The end of a value; -1 for an unknown type or an impossible length. */
 function endOf(row: Buffer, type: number, start: number): number {
-  const size = SIZES.get(type);
-  if (size !== undefined) return start + size;
+  const size = SIZES[type] as number;
+  if (size !== -1) return start + size;
   if (type === REGEX) return row.indexOf(0, row.indexOf(0, start) + 1) + 1;
   if (start + 4 > row.length) return -1;
   const length = int32(row, start);

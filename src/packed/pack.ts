@@ -1,5 +1,7 @@
 /** Packs stored packets of one object into a bucket of columns. */
+import { isUtf8 } from 'node:buffer';
 import { crc32 } from 'node:zlib';
+import { numberAt } from '../platform/mongo/bson/numbers.js';
 import { ByteWriter, WHOLE_MAX } from './bytes.js';
 import { COLUMN_FORMS, Column } from './column.js';
 import { compress } from './compression.js';
@@ -17,20 +19,25 @@ const STAMPS_PER_MS = 1_000;
 export function isPackable(row: Buffer): boolean {
   const members = membersOf(row);
   if (members === null || members.length > FORMAT.columns || row.length > FORMAT.bytes) return false;
-  const names = new Set(members.map(({ nameStart, nameEnd }) => row.toString('latin1', nameStart, nameEnd)));
-  if (names.size < members.length || ![...names].every(isUtf8)) return false;
-  const time = members.find((member) => nameOf(row, member) === 'time');
-  if (time === undefined) return false;
-  const column = new Column(Buffer.from('time'));
-  column.add(0, row, time);
-  return wholeNumbersOf(column) !== null;
+  const names = new Set<string>();
+  let timeMs = Number.NaN;
+  for (const member of members) {
+    const name = nameOf(row, member);
+    names.add(name);
+    if (name === 'time') timeMs = numberAt(row, member.type, member.start);
+    if (!isAscii(row, member) && !isUtf8(row.subarray(member.nameStart, member.nameEnd))) return false;
+  }
+  return names.size === members.length && isWhole(timeMs);
 }
 
-/** Names of ASCII are valid UTF-8; others are compared with what their text is written as. */
-function isUtf8(latin1: string): boolean {
-  const bytes = Buffer.from(latin1, 'latin1');
-  return Buffer.from(bytes.toString()).equals(bytes);
+function isAscii(row: Buffer, { nameStart, nameEnd }: Member): boolean {
+  for (let pos = nameStart; pos < nameEnd; pos++) if ((row[pos] as number) > ASCII_MAX) return false;
+  return true;
 }
+
+const ASCII_MAX = 0x7f;
+/** Whether the streams can take it. */
+const isWhole = (number: number): boolean => Number.isInteger(number) && Math.abs(number) < WHOLE_MAX;
 
 const nameOf = (row: Buffer, { nameStart, nameEnd }: Member): string => row.toString('latin1', nameStart, nameEnd);
 
@@ -102,7 +109,7 @@ function intervalOf(times: Float64Array): { fromMs: number; toMs: number } {
 /** All values, if each is a whole number that the streams can take; null otherwise. */
 function wholeNumbersOf(column: { allNumbers(): Float64Array | null }): Float64Array | null {
   const numbers = column.allNumbers();
-  return numbers?.every((number) => Number.isInteger(number) && Math.abs(number) < WHOLE_MAX) ? numbers : null;
+  return numbers?.every(isWhole) ? numbers : null;
 }
 
 function stampsIn(column: Column | undefined, rows: number): Float64Array | null {

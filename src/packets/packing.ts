@@ -80,14 +80,17 @@ async function run(options: RunOptions, signal: AbortSignal): Promise<void> {
 /** The name of the lease: whoever holds it is the only one that packs and unpacks. */
 export const PACKING_LEASE = 'packing';
 const LATE_SHARE = 1 / 10;
+/** Of the time that it has worked. */
+const PAUSE_SHARE = 1 / 2;
 /** Half of it at least: a pass or two. */
 const FIRST_REST_PASSES = 4;
 
-/** What is stored of an object and waits for its commit. */
+/** What is stored and waits for its commit. */
 interface Waiting {
-  readonly objectId: string;
-  readonly steps: readonly PendingStep[];
+  readonly step: PendingStep;
   readonly storedAtMs: number;
+  /** The time of its first packet. */
+  readonly firstMs: number;
 }
 
 /** An object that has more rows than were planned together. */
@@ -136,8 +139,8 @@ class Pass {
     const signal = this.#signal;
     const beganMs = now();
     // Those of an instance that stopped.
-    for (const step of await findPending(database)) {
-      this.#waiting.push({ objectId: step.objectId, steps: [step], storedAtMs: clock.steadyMs() });
+    for (const { firstMs, ...step } of await findPending(database)) {
+      this.#waiting.push({ step, storedAtMs: clock.steadyMs(), firstMs });
     }
     for (const objectId of await findOldObjects(database, beganMs - packAfterMs)) {
       while (!signal.aborted && this.#isDue()) await this.#settle();
@@ -145,7 +148,7 @@ class Pass {
       if (this.#resting.has(objectId)) continue;
       if (this.#resting.remembers(objectId)) this.#again.add(objectId);
       // Its rows are planned again when the pending buckets count.
-      if (!this.#waiting.some((one) => one.objectId === objectId)) {
+      if (!this.#waiting.some(({ step }) => step.objectId === objectId)) {
         await this.#attempt(objectId, () => this.#begin(objectId, null));
       }
     }
@@ -201,15 +204,16 @@ class Pass {
   #isDue(): boolean {
     const [first] = this.#waiting;
     if (first === undefined) return false;
-    if (this.#waiting.length >= LIMITS.packingObjectsWaiting) return true;
-    return clock.steadyMs() - first.storedAtMs >= LIMITS.packingSettleMs;
+    return this.#waiting.length >= LIMITS.packingStepsWaiting || hasSettled(first);
   }
 
-  /** Works, then pauses for as long, and for long enough to keep the rate: each packet is counted when it is stored, and when it counts. */
+  /** Works, then pauses for half as long, and for long enough to keep the rate of packets that come to count. */
   async #work<T>(packetsIn: (result: T) => number, work: () => Promise<T>): Promise<T> {
     const startMs = clock.steadyMs();
     const result = await work();
-    const pauseMs = Math.max(clock.steadyMs() - startMs, (packetsIn(result) * 1_000) / LIMITS.packingPacketsPerSecond);
+    const workMs = clock.steadyMs() - startMs;
+    const dueMs = (packetsIn(result) * 1_000) / LIMITS.packingPacketsPerSecond;
+    const pauseMs = Math.max(workMs * PAUSE_SHARE, dueMs - workMs);
     await clock.wait(pauseMs, { signal: this.#signal }).catch(() => undefined);
     return result;
   }
@@ -228,10 +232,7 @@ class Pass {
       const { areAll, last } = read;
       if (last === null || (rows.length === 0 && areAll)) return;
       const { steps, next } = await this.#store(objectId, { rows, areAll, last, from });
-      if (steps.length > 0) {
-        this.#waiting.push({ objectId, steps, storedAtMs: clock.steadyMs() });
-        if (!areAll) this.#unfinished.push({ objectId, next });
-      }
+      if (steps.length > 0 && !areAll) this.#unfinished.push({ objectId, next });
       if (steps.length > 0 || areAll) return;
       after = next;
     }
@@ -252,9 +253,12 @@ class Pass {
     for (const { rows, replaced } of plan) {
       const packing = { objectId, rows, replaces: replaced?.id ?? null };
       if (this.#signal.aborted) break;
-      const stored = await this.#attempt(objectId, () => this.#storeStep(packing));
-      if (stored === null) this.#leave(objectId);
-      else steps.push(stored);
+      const step = await this.#attempt(objectId, () => this.#storeStep(packing));
+      if (step === null) this.#leave(objectId);
+      else {
+        steps.push(step);
+        this.#waiting.push({ step, storedAtMs: clock.steadyMs(), firstMs: (rows[0] as OldRow).timeMs });
+      }
     }
     const ends = plan.map(({ rows }) => rows.at(-1) as OldRow).sort(compare);
     return { steps, next: ends.at(-1) ?? last };
@@ -264,7 +268,7 @@ class Pass {
     const { database, log, metrics } = this.#options;
     try {
       return await this.#work(
-        () => packing.rows.length,
+        () => 0,
         () => storePending(database, packing),
       );
     } catch (error) {
@@ -276,16 +280,20 @@ class Pass {
     }
   }
 
-  /** Commits what has waited longest. */
+  /**
+   * Commits what has waited long enough, the oldest packets first. Rows of all objects lie together by time: in this order, the database
+   * changes each page a few times in a row, and not once for each object, between which it would write the page.
+   */
   async #settle(): Promise<void> {
-    const [first] = this.#waiting.splice(0, 1);
+    const [first] = this.#waiting;
     if (first === undefined) return;
     const leftMs = first.storedAtMs + LIMITS.packingSettleMs - clock.steadyMs();
     await clock.wait(Math.max(0, leftMs), { signal: this.#signal }).catch(() => undefined);
-    for (const step of first.steps) {
-      if (this.#signal.aborted) return;
-      await this.#attempt(first.objectId, () => this.#commit(step));
-    }
+    if (this.#signal.aborted) return;
+    let oldest = first;
+    for (const one of this.#waiting) if (one.firstMs < oldest.firstMs && hasSettled(one)) oldest = one;
+    this.#waiting.splice(this.#waiting.indexOf(oldest), 1);
+    await this.#attempt(oldest.step.objectId, () => this.#commit(oldest.step));
   }
 
   async #commit(step: PendingStep): Promise<void> {
@@ -302,6 +310,8 @@ class Pass {
     this.#total.bucketBytes += packed.bucketBytes;
   }
 }
+
+const hasSettled = ({ storedAtMs }: Waiting): boolean => clock.steadyMs() - storedAtMs >= LIMITS.packingSettleMs;
 
 const compare = (one: PlaceInOrder, other: PlaceInOrder): number =>
   one.timeMs - other.timeMs || one.stampUs - other.stampUs;

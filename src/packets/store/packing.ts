@@ -102,14 +102,14 @@ const sumOf = <T>(all: readonly T[], numberOf: (one: T) => number): number =>
   all.reduce((sum, one) => sum + numberOf(one), 0);
 
 /** The steps that wait for their commit: also those that another instance has begun. */
-export async function findPending({ db }: Database): Promise<PendingStep[]> {
+export async function findPending({ db }: Database): Promise<(PendingStep & { readonly firstMs: number })[]> {
   const pipeline = [
     { $match: { isPending: true, 'mark.step': { $exists: true } } },
-    { $group: { _id: '$mark.step', object: { $first: '$_oid' } } },
+    { $group: { _id: '$mark.step', object: { $first: '$_oid' }, firstMs: { $min: '$from.time' } } },
     { $limit: LIMITS.packingStepsPending },
   ];
   const found = await mapDriverErrors(() => db.collection(BUCKETS).aggregate(pipeline).toArray());
-  return found.map(({ _id, object }) => ({ step: _id, objectId: object.toHexString() }));
+  return found.map(({ _id, object, firstMs }) => ({ step: _id, objectId: object.toHexString(), firstMs }));
 }
 
 export interface PackedStep {
@@ -189,7 +189,7 @@ async function readStep(database: Database, { objectId, step }: PendingStep): Pr
   const before = byKey(replaced?.rows ?? []);
   const rows: KeyedRow[] = [];
   for (const one of all) {
-    const same = before.get(nameOf(one));
+    const same = before.size === 0 ? undefined : before.get(nameOf(one));
     if (same === undefined) rows.push(one);
     else if (!same.row.equals(one.row)) throw new StaleStepError('a packet is not as it was');
     else before.delete(nameOf(one));
@@ -213,8 +213,8 @@ async function replaceRows(
     .collection(PACKETS)
     .find(these, { session, raw: true, hint: { _id: 1 }, batchSize: rows.length + 1 })
     .toArray()) as unknown as Buffer[];
-  const stored = byKey(found.flatMap((row) => toKeyedRow(row) ?? []));
-  if (!rows.every((one) => stored.get(nameOf(one))?.row.equals(one.row))) throw new StaleStepError('a row has changed');
+  const stored = new Set(found.map(bytesOf));
+  if (!rows.every(({ row }) => stored.has(bytesOf(row)))) throw new StaleStepError('a row has changed');
   // Without a hint, the database may look through all rows of the object.
   const { deletedCount } = await db.collection(PACKETS).deleteMany(these, { session, hint: { _id: 1 } });
   if (deletedCount !== rows.length) throw new StaleStepError('a row is gone');
@@ -323,4 +323,5 @@ async function collect(database: Database, command: Document): Promise<Buffer[]>
 
 const unpackKeyed = (bucket: StoredBucket): KeyedRow[] => unpack(bucket).flatMap((row) => toKeyedRow(row) ?? []);
 const nameOf = ({ key }: KeyedRow): string => key.toString('latin1');
+const bytesOf = (row: Buffer): string => row.toString('latin1');
 const byKey = (rows: readonly KeyedRow[]): Map<string, KeyedRow> => new Map(rows.map((row) => [nameOf(row), row]));

@@ -142,6 +142,34 @@ test('stores all buckets of a long history before the first ones have settled', 
   expect(await readAll(objectId)).toEqual(before);
 });
 
+test('replaces the rows of all objects in the order of time, which they lie in together', async () => {
+  const { packingSettleMs } = LIMITS;
+  // Nothing settles before the buckets of both objects are stored.
+  Object.assign(LIMITS, { packingSettleMs: 600_000 });
+  const stop = new AbortController();
+  const objectIds: string[] = [];
+  for (let nth = 0; nth < 2; nth++) objectIds.push(await addPackets(2_001, NOW_MS - 9 * DAY_MS + nth * 10, 1_000));
+  const passing = createPass(optionsAt(NOW_MS), noFence, stop.signal).run();
+  const buckets = database.db.collection('packedPackets');
+  const ours = { _oid: { $in: objectIds.map((id) => new ObjectId(id)) } };
+  await until(async () => (await buckets.countDocuments(ours)) === 4, 'the buckets of both objects');
+  stop.abort();
+  await passing;
+  Object.assign(LIMITS, { packingSettleMs });
+  type Bucket = { readonly fullDocument: { readonly from: { readonly time: number } } };
+  const changes = buckets.watch([{ $match: { operationType: 'update' } }], { fullDocument: 'updateLookup' });
+  try {
+    // The stream begins.
+    await changes.tryNext();
+    await pack();
+    const firstMs: number[] = [];
+    while (firstMs.length < 4) firstMs.push(((await changes.next()) as unknown as Bucket).fullDocument.from.time);
+    expect(firstMs).toEqual([0, 10, 1_000_000, 1_000_010].map((ms) => NOW_MS - 9 * DAY_MS + ms));
+  } finally {
+    await changes.close();
+  }
+});
+
 test('fills the last bucket, and packs late packets, of a history that is longer than is planned together', async () => {
   const { packingRows } = LIMITS;
   const object = new ObjectId();

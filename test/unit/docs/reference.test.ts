@@ -168,7 +168,7 @@ describe('Limits', () => {
     'packingRows',
     'packingBytes',
     'packingSettleMs',
-    'packingObjectsWaiting',
+    'packingStepsWaiting',
     'packingStepsPending',
     'bucketSpansRead',
     'bucketsRead',
