@@ -71,6 +71,8 @@ export function parseLinkRequest(body: unknown): LinkRequest {
 
 /** Rights and bookkeeping are nobody's but the users'. */
 const NEVER_SHOWN: ReadonlySet<string> = new Set([...ACCESS_FIELDS, 'group']);
+/** With it, and the password that its hash is of, anybody sends in the name of the device. */
+const DEVICE_LOGIN = /^config\.auth(?:\.|$)/;
 
 function parseLinkFields(fields: Json): string[] | null {
   if (fields === null) return null;
@@ -82,7 +84,9 @@ function parseLinkFields(fields: Json): string[] | null {
       throw badRequest('fields: expected names of parameters or of fields of the object');
     }
     const [first = ''] = path.split('.');
-    if (NEVER_SHOWN.has(first) || first.startsWith('_')) throw badRequest(`fields: ${path} cannot be shared`);
+    if (NEVER_SHOWN.has(first) || first.startsWith('_') || DEVICE_LOGIN.test(path)) {
+      throw badRequest(`fields: ${path} cannot be shared`);
+    }
   }
   return distinctPaths(fields as string[]);
 }
@@ -99,7 +103,13 @@ export function mayShare(user: PermissionHolder & Parameters<typeof mayCallObjec
 const USUAL_FIELDS = ['name', 'status'];
 
 export function toShownObject(object: JsonObject, fields: LinkTerms['fields']): JsonObject {
-  return pickPaths(object, fields ?? USUAL_FIELDS);
+  return pickPaths(withoutDeviceLogin(object), fields ?? USUAL_FIELDS);
+}
+
+function withoutDeviceLogin(object: JsonObject): JsonObject {
+  if (!isObject(object.config)) return object;
+  const { auth: _, ...config } = object.config;
+  return { ...object, config };
 }
 
 /** The fields of a packet besides its parameters, of which a link shows `time` and `online`. */

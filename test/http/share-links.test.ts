@@ -280,6 +280,21 @@ describe('Fields', () => {
     }
   });
 
+  test('never show the login of a device, which is in config', async () => {
+    const auth = { username: 'unit login', password: 'a key of the machine' };
+    const { _id } = await newObject({ config: { plate: 'DAH 1', auth } });
+    const token = await open((await share(_id, { fields: ['config'] })).secret);
+    const stream = await listen(token);
+    expect((await must(service.as(token)('GET', 'shared'))).object).toEqual({ config: { plate: 'DAH 1' } });
+    await must(service.admin('PATCH', `objects/${_id}`, { config: { auth: { password: 'another key' } } }));
+    await must(service.admin('PATCH', `objects/${_id}`, { config: { plate: 'DAH 2', auth: { username: 'unit 2' } } }));
+    await until(() => stream.events().length >= 1);
+    const plate = (text: string) => ({ config: { plate: text } });
+    expect(stream.events()).toEqual([
+      { event: 'object-update', data: { before: plate('DAH 1'), after: plate('DAH 2') } },
+    ]);
+  });
+
   test('cannot be asked for by a query of a visitor', async () => {
     const { _id } = await newObject();
     await send(_id, { time: Date.now(), lat: 48, cargo: 'gold' });

@@ -1,6 +1,6 @@
 /** What of packets and objects leaves through a share link. */
 import { describe, expect, test } from '@jest/globals';
-import { toShownObject, toShownPacket, toShownUpdate } from '../../../src/core/link.js';
+import { parseLinkRequest, toShownObject, toShownPacket, toShownUpdate } from '../../../src/core/link.js';
 
 const OWN = { _id: 'a', _ts: 1, time: 2, online: true, _oid: 'o', id: 'van', _gid: 'g' };
 
@@ -30,6 +30,30 @@ test('shows name and status of an object, unless fields are named', () => {
   const object = { name: 'Van', status: 'x', id: 'van', owner: 'u', config: { plate: 'P', driver: 'D' } };
   expect(toShownObject(object, null)).toEqual({ name: 'Van', status: 'x' });
   expect(toShownObject(object, ['config.plate', 'speed'])).toEqual({ config: { plate: 'P' } });
+});
+
+describe('The login of a device', () => {
+  const auth = { username: 'truck', password: 'hmac-sha256:x' };
+
+  test.each([
+    ['a link to all of config', ['config']],
+    ['a link that names it', ['config.auth']],
+    ['a link that names its password, and what is beside it', ['config.auth.password', 'config']],
+  ])('leaves neither an object nor a change through %s', (_, fields) => {
+    const shown = [
+      toShownObject({ config: { plate: 'P', auth } }, fields),
+      toShownUpdate({ before: { config: { auth: {} } }, after: { config: { plate: 'Q', auth } } }, fields),
+    ];
+    expect(JSON.stringify(shown)).not.toMatch(/truck|hmac/);
+  });
+
+  test('is not told as a change', () => {
+    expect(toShownUpdate({ before: { config: { auth: {} } }, after: { config: { auth } } }, ['config'])).toBeNull();
+  });
+
+  test.each(['config.auth', 'config.auth.username', 'config.auth.password'])('is not shared as %s', (path) => {
+    expect(() => parseLinkRequest({ name: 'x', fields: ['name', path] })).toThrow(`fields: ${path} cannot be shared`);
+  });
 });
 
 test('tells a change only if what is shown has changed', () => {
