@@ -1,7 +1,7 @@
 /**
  * Says how soon the simulation notices bugs: applies each patch of `mutations/` to a copy of the code, runs worlds of several seeds
  * until one fails, and prints a row of the table in docs/reliability.md.
- * `tsx test/simulation/mutate.ts [--seeds 5] [--runs 2000] [<part of a name> …]`
+ * `tsx test/simulation/mutate.ts [--seeds 5] [--runs 2000] [--only <kind>] [<part of a name> …]`
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
@@ -11,9 +11,14 @@ import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 
 const { values, positionals: wanted } = parseArgs({
-  options: { seeds: { type: 'string', default: '5' }, runs: { type: 'string', default: '2000' } },
+  options: {
+    seeds: { type: 'string', default: '5' },
+    runs: { type: 'string', default: '2000' },
+    only: { type: 'string' },
+  },
   allowPositionals: true,
 });
+const ONLY = values.only === undefined ? [] : ['--only', values.only];
 const SEEDS = Array.from({ length: Number(values.seeds) }, (_, nth) => nth + 1);
 const RUNS_MAX = Number(values.runs);
 /** Seeds of one series must not meet those of another. */
@@ -31,8 +36,9 @@ function copyOf(patch: string): string {
 
 /** The number of the run that fails; null if none does. */
 async function runsUntilCaught(folder: string, seed: number): Promise<number | null> {
-  const args = ['node_modules/tsx/dist/cli.mjs', 'test/simulation/main.ts', '--seed', String(seed * SEED_STEP)];
-  const child = spawn(process.execPath, [...args, '--runs', String(RUNS_MAX)], {
+  const program = ['--max-semi-space-size=64', '--import', 'tsx', 'test/simulation/main.ts'];
+  const series = ['--seed', String(seed * SEED_STEP), '--runs', String(RUNS_MAX)];
+  const child = spawn(process.execPath, [...program, ...series, ...ONLY], {
     cwd: folder,
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],

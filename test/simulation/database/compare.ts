@@ -32,7 +32,7 @@ export function compareValues(a: unknown, b: unknown): number {
   if (byRank !== 0) return byRank;
   if (rank === 1) return 0;
   if (rank === 2) return toNumber(a) - toNumber(b);
-  if (rank === 3) return Buffer.compare(Buffer.from(a as string), Buffer.from(b as string));
+  if (rank === 3) return compareTexts(a as string, b as string);
   if (rank === 5) return compareLists(a as unknown[], b as unknown[]);
   if (rank === 6) return compareBinaries(a as Binary, b as Binary);
   if (rank === 7) return Buffer.compare((a as ObjectId).id, (b as ObjectId).id);
@@ -42,7 +42,17 @@ export function compareValues(a: unknown, b: unknown): number {
   return compareObjects(a as object, b as object);
 }
 
-export const areEqual = (a: unknown, b: unknown): boolean => compareValues(a, b) === 0;
+export const areEqual = (a: unknown, b: unknown): boolean =>
+  a === b ? !Number.isNaN(a) : (typeof a !== 'string' || typeof b !== 'string') && compareValues(a, b) === 0;
+
+const SURROGATE = /[\ud800-\udfff]/;
+
+/** By their bytes, which differ in order from their characters only where there are pairs of them. */
+function compareTexts(a: string, b: string): number {
+  if (a === b) return 0;
+  if (SURROGATE.test(a) || SURROGATE.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  return a < b ? -1 : 1;
+}
 
 function compareLists(a: readonly unknown[], b: readonly unknown[]): number {
   for (let at = 0; at < Math.min(a.length, b.length); at++) {

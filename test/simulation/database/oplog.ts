@@ -55,8 +55,16 @@ export function compareToPlace(entry: Entry, place: Place): number {
   );
 }
 
+const events = new WeakMap<Entry, Document>();
+
 /** The event of a change stream with images of documents before and after. */
 export function eventOf(entry: Entry, database: string): Document {
+  const known = events.get(entry) ?? toEvent(entry, database);
+  events.set(entry, known);
+  return known;
+}
+
+function toEvent(entry: Entry, database: string): Document {
   const { before, after, id, isReplacement, transaction } = entry;
   const changed = isReplacement ? 'replace' : 'update';
   const operationType = before === null ? 'insert' : after === null ? 'delete' : changed;

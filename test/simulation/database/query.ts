@@ -3,18 +3,29 @@ import type { Document } from 'mongodb';
 import { areEqual, compareValues, isNumber } from './compare.js';
 import { evaluate } from './expression.js';
 
+const paths = new Map<string, readonly string[]>();
+
+/** The names in a path; of few paths, which are asked for again and again. */
+export function pathOf(text: string): readonly string[] {
+  const known = paths.get(text);
+  if (known !== undefined) return known;
+  const path = text.split('.');
+  paths.set(text, path);
+  return path;
+}
+
 /** The values at a path; a path through an array leads to the values in each of its items. */
-export function valuesAt(value: unknown, path: readonly string[]): unknown[] {
-  const [name, ...rest] = path;
+export function valuesAt(value: unknown, path: readonly string[], at = 0): unknown[] {
+  const name = path[at];
   if (name === undefined) return [value];
   if (Array.isArray(value)) {
-    const nested = value.flatMap((item) => (Array.isArray(item) ? [] : isDocument(item) ? valuesAt(item, path) : []));
+    const nested = value.flatMap((item) => (!Array.isArray(item) && isDocument(item) ? valuesAt(item, path, at) : []));
     return /^\d+$/.test(name) && Number(name) < value.length
-      ? [...valuesAt(value[Number(name)], rest), ...nested]
+      ? [...valuesAt(value[Number(name)], path, at + 1), ...nested]
       : nested;
   }
   if (!isDocument(value) || !Object.hasOwn(value, name)) return [undefined];
-  return valuesAt((value as Document)[name], rest);
+  return valuesAt((value as Document)[name], path, at + 1);
 }
 
 export function isDocument(value: unknown): value is Document {
@@ -26,15 +37,18 @@ const isOperators = (value: unknown): value is Document =>
 
 /** `nowMs` is the time by the clock of the database. */
 export function matches(document: Document, filter: Document, nowMs = 0): boolean {
-  return Object.entries(filter).every(([name, condition]) => {
-    if (name === '$and') return condition.every((one: Document) => matches(document, one, nowMs));
-    if (name === '$or') return condition.some((one: Document) => matches(document, one, nowMs));
-    if (name === '$nor') return !condition.some((one: Document) => matches(document, one, nowMs));
-    if (name === '$expr') return Boolean(evaluate(condition, { root: document, nowMs }));
-    if (name === '$comment') return true;
-    if (name.startsWith('$')) throw new Error(`the simulated database does not know ${name}`);
-    return meets(valuesAt(document, name.split('.')), condition);
-  });
+  for (const name of Object.keys(filter)) if (!matchesOne(document, name, filter[name], nowMs)) return false;
+  return true;
+}
+
+function matchesOne(document: Document, name: string, condition: Document, nowMs: number): boolean {
+  if (!name.startsWith('$')) return meets(valuesAt(document, pathOf(name)), condition);
+  if (name === '$and') return condition.every((one: Document) => matches(document, one, nowMs));
+  if (name === '$or') return condition.some((one: Document) => matches(document, one, nowMs));
+  if (name === '$nor') return !condition.some((one: Document) => matches(document, one, nowMs));
+  if (name === '$expr') return Boolean(evaluate(condition, { root: document, nowMs }));
+  if (name === '$comment') return true;
+  throw new Error(`the simulated database does not know ${name}`);
 }
 
 /** Whether one of the values meets the condition. */
@@ -44,8 +58,8 @@ function meets(values: readonly unknown[], condition: unknown): boolean {
 }
 
 /** The values, and the items of those that are arrays. */
-const withItems = (values: readonly unknown[]): unknown[] =>
-  values.flatMap((value) => (Array.isArray(value) ? [value, ...value] : [value]));
+const withItems = (values: readonly unknown[]): readonly unknown[] =>
+  values.some(Array.isArray) ? values.flatMap((value) => (Array.isArray(value) ? [value, ...value] : [value])) : values;
 
 const equalsOne = (values: readonly unknown[], wanted: unknown): boolean =>
   wanted instanceof RegExp
@@ -113,13 +127,19 @@ export function sortDocuments(documents: readonly Document[], order: Document): 
         (least, value) => (least !== null && compareKeys(least.value, value) * sign <= 0 ? least : { value }),
         null,
       )?.value;
-  return [...documents].sort((a, b) => {
-    for (const { path, sign } of paths) {
-      const compared = compareKeys(keyAt(a, path, sign), keyAt(b, path, sign)) * sign;
+  if (documents.length < 2) return [...documents];
+  const keyed = documents.map((document) => ({
+    document,
+    keys: paths.map(({ path, sign }) => keyAt(document, path, sign)),
+  }));
+  keyed.sort((a, b) => {
+    for (const [nth, { sign }] of paths.entries()) {
+      const compared = compareKeys(a.keys[nth], b.keys[nth]) * sign;
       if (compared !== 0) return compared;
     }
     return 0;
   });
+  return keyed.map(({ document }) => document);
 }
 
 /** Keeps or leaves out fields; paths into documents lead to what they name. What is computed comes after what is kept. */

@@ -63,9 +63,16 @@ interface Retryable {
   readonly done: Map<number, Document>;
 }
 
+/** What a stream wants; all streams with the same filter share it. */
+interface StreamMatch {
+  readonly filter: Document;
+  /** The events of entries that were looked at; null for one that is not wanted. */
+  readonly events: WeakMap<Entry, Document | null>;
+}
+
 interface StreamCursor {
   readonly id: string;
-  readonly match: Document;
+  readonly match: StreamMatch;
   next: number;
   token: string;
 }
@@ -103,6 +110,7 @@ export class SimulatedServer {
   readonly #begun = new Map<string, string>();
   readonly #committed = new Map<string, { readonly number: string; readonly length: number }>();
   readonly #cursors = new Map<string, StreamCursor>();
+  readonly #matches = new Map<string, StreamMatch>();
   #cursorIds = 1_000;
   #orders = 0;
   readonly #highest = new Map<Rows, number>();
@@ -299,7 +307,11 @@ export class SimulatedServer {
     if (first && '$changeStream' in first) return this.#openStream(command);
     let documents = this.#documents(command.aggregate, {}, context);
     for (const stage of command.pipeline as Document[]) documents = aggregateStage(documents, stage, this.#now());
-    return this.#cursorOf(command.aggregate, documents);
+    return this.#cursorOf(
+      command.aggregate,
+      documents,
+      command.readConcern?.level === 'snapshot' ? this.#timeAt(context.length ?? 0) : undefined,
+    );
   }
 
   // --- writes ---
@@ -551,7 +563,7 @@ export class SimulatedServer {
   #openStream({ pipeline }: Document): Document {
     const [{ $changeStream: asked }, { $match }] = pipeline as [Document, Document];
     const place = this.#startOf(asked);
-    const cursor = { id: String(++this.#cursorIds), match: $match, ...place };
+    const cursor = { id: String(++this.#cursorIds), match: this.#matchFor($match), ...place };
     this.#cursors.set(cursor.id, cursor);
     return {
       cursor: {
@@ -610,10 +622,10 @@ export class SimulatedServer {
     const events: Document[] = [];
     while (cursor.next < this.majority && events.length < batchSize) {
       const entry = this.oplog[cursor.next++] as Entry;
-      const event = this.#isOther(entry, cursor.match) ? null : eventOf(entry, this.databaseName);
-      const isWanted = event !== null && matches(event, cursor.match);
-      if (isWanted) events.push(event);
-      cursor.token = isWanted ? tokenOf(entry) : timeToken({ seconds: entry.seconds, increment: entry.increment + 1 });
+      const event = this.#eventFor(entry, cursor.match);
+      if (event !== null) events.push(event);
+      cursor.token =
+        event !== null ? tokenOf(entry) : timeToken({ seconds: entry.seconds, increment: entry.increment + 1 });
     }
     if (events.length === 0 && !mayBeEmpty) return null;
     return {
@@ -625,6 +637,22 @@ export class SimulatedServer {
       },
       ...OK,
     };
+  }
+
+  #matchFor(filter: Document): StreamMatch {
+    const name = BSON.EJSON.stringify(filter);
+    const match = this.#matches.get(name) ?? { filter, events: new WeakMap() };
+    this.#matches.set(name, match);
+    return match;
+  }
+
+  #eventFor(entry: Entry, { filter, events }: StreamMatch): Document | null {
+    const known = events.get(entry);
+    if (known !== undefined) return known;
+    const event = this.#isOther(entry, filter) ? null : eventOf(entry, this.databaseName);
+    const wanted = event !== null && matches(event, filter) ? event : null;
+    events.set(entry, wanted);
+    return wanted;
   }
 
   /** Whether it is of no collection that the stream names: most entries are. */
@@ -705,7 +733,7 @@ function aggregateStage(documents: readonly Document[], stage: Document, nowMs: 
   throw new Error(`the simulated database does not know the stage ${name}`);
 }
 
-/** Groups by `$sum`, and by `$last` of the documents in the order in which they come. */
+/** Groups by `$sum`, and by `$first` and `$last` of the documents in the order in which they come. */
 function group(documents: readonly Document[], { _id, ...wanted }: Document, nowMs: number): Document[] {
   const groups = new Map<string, Document>();
   for (const root of documents) {
@@ -716,6 +744,7 @@ function group(documents: readonly Document[], { _id, ...wanted }: Document, now
       const [operator = ''] = Object.keys(accumulator);
       const value = evaluate(accumulator[operator], { root, nowMs });
       if (operator === '$last') found[name] = value ?? null;
+      else if (operator === '$first') found[name] = name in found ? found[name] : (value ?? null);
       else if (operator === '$sum') found[name] = (found[name] ?? 0) + (isNumber(value) ? toNumber(value) : 0);
       else throw new Error(`the simulated database does not group by ${operator}`);
     }

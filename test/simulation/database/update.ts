@@ -3,9 +3,7 @@ import { BSON, type Document } from 'mongodb';
 import { areEqual, compareValues, toNumber } from './compare.js';
 import { evaluate } from './expression.js';
 import { isDocument, matches } from './query.js';
-
-export const copyOf = (document: Document): Document =>
-  BSON.deserialize(BSON.serialize(document), { promoteLongs: false, promoteBuffers: false });
+import { copyOf } from './wire.js';
 
 interface UpdateContext {
   readonly nowMs: number;
