@@ -58,7 +58,7 @@ export function planPacking<Row extends PlacedRow, Span extends BucketSpan>(
   const { late, runs } = sortOut(old, spans);
   const steps: PackingStep<Row, Span>[] = [];
   for (const [nth, rows] of late) {
-    if (rows.length >= LEAST_PACKETS) steps.push({ rows, replaced: spans[nth] as Span });
+    if (rows.length >= leastPackets()) steps.push({ rows, replaced: spans[nth] as Span });
   }
   const replaced = new Set(steps.map((step) => step.replaced));
   const ripeMs = nowMs - 2 * packAfterMs;
@@ -72,7 +72,7 @@ export function planPacking<Row extends PlacedRow, Span extends BucketSpan>(
   return steps;
 }
 
-const LEAST_PACKETS = Math.ceil(LIMITS.bucketPackets * LEAST_SHARE);
+const leastPackets = (): number => Math.ceil(LIMITS.bucketPackets * LEAST_SHARE);
 
 /** Both its time and its arrival: a late packet has neighbors that still come. */
 const isOlder = ({ timeMs, stampUs }: PlaceInOrder, limitMs: number): boolean =>
@@ -118,7 +118,7 @@ function stepsOf<Row extends PlacedRow, Span extends BucketSpan>(
     bytes = 0;
     rows = [];
   }
-  const least = Math.max(LEAST_PACKETS, (replaced?.packets ?? 0) * GROWTH_SHARE);
+  const least = Math.max(leastPackets(), (replaced?.packets ?? 0) * GROWTH_SHARE);
   const [first] = rows;
   if (first !== undefined && rows.length >= least && isOlder(first, ripeMs)) steps.push({ rows, replaced });
   return steps;

@@ -3,14 +3,24 @@
  * command once and repeats the answer until it is stored.
  */
 import { toApiError } from '../../src/core/errors.js';
+import { LIMITS } from '../../src/core/limits.js';
 import type { CommandParts, Link, Message } from './command-parts.js';
 import type { Node } from './node.js';
 import { between } from './random.js';
 import type { VirtualTime } from './virtual-time.js';
 
-/** How a device treats what it receives: `mute` confirms nothing and answers nothing until it works again. */
-export const DEVICE_MODES = ['answers', 'slow', 'mute', 'confirms', 'refuses'] as const;
+/**
+ * How a device treats what it receives: `mute` confirms nothing and answers nothing until it works again, `late` confirms when nobody
+ * waits for that any more.
+ */
+export const DEVICE_MODES = ['answers', 'slow', 'mute', 'confirms', 'refuses', 'late'] as const;
 export type DeviceMode = (typeof DEVICE_MODES)[number];
+
+/** In these modes it comes to an end with everything. */
+const WORKING: ReadonlySet<DeviceMode> = new Set(['answers', 'slow', 'late']);
+/** After an instance has ceased to wait for a confirmation, and has sent the next command. */
+const LATE_MS = LIMITS.commandConfirmMs + 50;
+const ANSWER_AFTER_MS = 50;
 
 /** A command that came to a device. */
 export interface Arrival {
@@ -94,9 +104,9 @@ export class CommandDevice {
     time.after(1, null, () => this.connect());
   }
 
-  /** It works again, and answers what it has kept. One that has worked all the time keeps its connection. */
+  /** It works again, and answers what it has kept. One that has worked all the time, if slowly, keeps its connection. */
   heal(): void {
-    const hasWorked = this.mode === 'answers' && this.#kept.size === 0;
+    const hasWorked = WORKING.has(this.mode) && this.#kept.size === 0;
     this.mode = 'answers';
     for (const answer of this.#kept.values()) answer();
     this.#kept.clear();
@@ -186,9 +196,10 @@ export class CommandDevice {
       return;
     }
     const isSlow = this.mode === 'slow';
-    time.after(isSlow ? between(time.random, 100, 25_000) : 0, null, () => confirm(0));
+    const lateMs = this.mode === 'late' ? LATE_MS : isSlow ? between(time.random, 100, 25_000) : 0;
+    time.after(lateMs, null, () => confirm(0));
     if (this.mode === 'confirms') this.#kept.set(_id, () => this.#carryOut(_id, 1));
-    else this.#carryOut(_id, isSlow ? between(time.random, 1, 30_000) : 50);
+    else this.#carryOut(_id, isSlow ? between(time.random, 1, 30_000) : lateMs + ANSWER_AFTER_MS);
   }
 
   /** Once, however often it comes. */
@@ -254,7 +265,7 @@ export class CommandDevice {
         for (const one of answer.body as { _id: string; command: string; status: string }[]) {
           const { _id: commandId, command, status } = one;
           this.arrivals.push({ commandId, command, holder: null, status, isConfirmed: false, committed: before });
-          if (this.mode === 'answers' || this.mode === 'slow') this.#carryOut(commandId, 50);
+          if (WORKING.has(this.mode)) this.#carryOut(commandId, 50);
           else this.#kept.set(commandId, () => this.#carryOut(commandId, 1));
         }
         next(HELD_MS);

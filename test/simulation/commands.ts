@@ -4,8 +4,13 @@ import { checkCommands, type Looked, type Sent } from './command-oracles.js';
 import type { SimulatedDatabase } from './database/network.js';
 import type { Node } from './node.js';
 import { placesOf } from './oracles.js';
+import { between } from './random.js';
 import type { CommandStep } from './steps.js';
 import type { VirtualTime } from './virtual-time.js';
+
+/** How many commands each device gets at the end, and within which time. */
+const PROBES = 4;
+const PROBES_MS = 100;
 
 export interface Sender {
   readonly userId: string;
@@ -132,11 +137,25 @@ export class Commands {
     for (const device of this.#devices) device.heal();
   }
 
-  /** One more command for each device, which nothing disturbs; whoever sends it sees all of them. */
+  /** Two commands for each device over MQTT, which confirms the first one when the second one is under way. */
+  linger(): void {
+    const { deviceCredential: credential } = this.#options;
+    for (const device of this.#devices) {
+      if (device.isHttp) continue;
+      device.mode = 'late';
+      for (let nth = 0; nth < 2; nth++) this.#send({ userId: '', tokenId: '', credential }, device, 86_400_000);
+    }
+  }
+
+  /** A few more commands for each device, shortly after each other, which nothing disturbs; whoever sends them sees all of them. */
   probe(): void {
     this.#isCalm = true;
-    const { deviceCredential: credential } = this.#options;
-    for (const device of this.#devices) this.#send({ userId: '', tokenId: '', credential }, device, 86_400_000);
+    const { deviceCredential: credential, time } = this.#options;
+    const send = (device: CommandDevice): void =>
+      this.#send({ userId: '', tokenId: '', credential }, device, 86_400_000);
+    for (const device of this.#devices) {
+      for (let nth = 0; nth < PROBES; nth++) time.after(between(time.random, 0, PROBES_MS), null, () => send(device));
+    }
   }
 
   /** Each device over MQTT goes with a command that it has not confirmed. */

@@ -50,6 +50,7 @@ export class Device implements SendingDevice {
   readonly acknowledged = new Set<string>();
   readonly stamps = new Map<string, number>();
   readonly #options: DeviceOptions;
+  readonly #packets: { readonly _id: string }[] = [];
   #waiting: { readonly _id: string }[][] = [];
   #isSending = false;
 
@@ -62,16 +63,26 @@ export class Device implements SendingDevice {
     return this.#waiting.length === 0;
   }
 
-  /** Adds packets, which are sent as one request. */
-  send(count: number, timeMs: number | null): void {
+  /** Adds packets, which are sent as one request; the times of them are so far apart. */
+  send(count: number, timeMs: number | null, apartMs = 0): void {
     const { ownId } = this.#options;
-    const packets = Array.from({ length: count }, () => {
+    const packets = Array.from({ length: count }, (_, place) => {
       const nth = this.sent.length;
       const _id = `${ownId.charCodeAt(1).toString(16)}${nth.toString(16).padStart(22, '0')}`;
       this.sent.push(_id);
-      return { _id, n: nth, ...valuesOf(nth), ...(timeMs !== null && { time: timeMs }) };
+      return { _id, n: nth, ...valuesOf(nth), ...(timeMs !== null && { time: timeMs + place * apartMs }) };
     });
+    this.#packets.push(...packets);
     this.#waiting.push(packets);
+    this.#sendNext();
+  }
+
+  /** Sends some again, as one request, that it has sent before. */
+  repeat(count: number): void {
+    const { random } = this.#options.time;
+    const first = Math.floor(random() * this.#packets.length);
+    const packets = this.#packets.slice(first, first + count);
+    if (packets.length > 0) this.#waiting.push(packets);
     this.#sendNext();
   }
 

@@ -1,6 +1,6 @@
 /**
  * One instance of the service: the real ingest, change stream, caches, live feed, and where a run has them the workers (processing,
- * webhooks, alarms), commands or presence over a simulated database. It connects them as `context.ts` and `watching.ts` do; HTTP, MQTT and
+ * webhooks, alarms), commands, presence or packing over a simulated database. It connects them as `context.ts` and `watching.ts` do; HTTP, MQTT and
  * Socket.IO are left out.
  */
 import type { Logger } from 'pino';
@@ -26,6 +26,7 @@ import { createWorkers, type WorkerParts, type Workers } from '../../src/workers
 import { type CommandParts, createCommandParts } from './command-parts.js';
 import { simulatedClient } from './database/client.js';
 import type { SimulatedDatabase } from './database/network.js';
+import { PACK_AFTER_MS, type PackingParts, startPackingParts } from './packing.js';
 import { createPresenceParts, type PresenceParts } from './presence-parts.js';
 import type { Receivers } from './receivers.js';
 import type { Extra } from './steps.js';
@@ -39,6 +40,8 @@ export interface Instance {
   readonly commands: CommandParts | null;
   /** Null in runs without. */
   readonly presence: PresenceParts | null;
+  /** Null in runs without. */
+  readonly packing: PackingParts | null;
   /** Up to where it has taken changes in, and had some time ago. */
   readonly applied: () => string;
   readonly appliedBefore: () => string;
@@ -135,7 +138,8 @@ export async function startInstance(
   const workers =
     outside === null ? null : createOwnWorkers({ database, caches, deliveredToMs, log }, outside, applied.before);
   const commands = extra === 'commands' ? createCommandParts({ database, caches, identify, log }) : null;
-  const ingest = createIngest(database, createStampClock(clock.now, clock.steadyMs));
+  const packAfterMs = extra === 'packing' ? PACK_AFTER_MS : null;
+  const ingest = createIngest(database, createStampClock(clock.now, clock.steadyMs), packAfterMs);
   const isLive = (): boolean => watcher?.isLive() ?? false;
   const presence =
     extra === 'presence' ? createPresenceParts({ database, caches, identify, ingest, isLive, log }) : null;
@@ -169,7 +173,8 @@ export async function startInstance(
   if (workers !== null) await retryUntilAvailable(workers.start, waiting);
   commands?.start();
   if (presence !== null) await retryUntilAvailable(presence.gateway.start, waiting);
+  const packing = extra === 'packing' ? startPackingParts(database, log) : null;
   const { last, before } = applied;
   const stores = presence?.ingest ?? ingest;
-  return { feed, workers, commands, presence, ingest: stores, applied: last, appliedBefore: before };
+  return { feed, workers, commands, presence, packing, ingest: stores, applied: last, appliedBefore: before };
 }

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import fc from 'fast-check';
 import { addTo, type Census, missingIn, WANTED } from './census.js';
 import { stepSeed } from './random.js';
-import { extraOf, type Plan, plan, stepsOf } from './steps.js';
+import { EXTRAS, extraOf, type Plan, plan, stepsOf } from './steps.js';
 import { runPlan } from './world.js';
 
 interface Options {
@@ -19,7 +19,7 @@ interface Options {
   readonly trace: boolean;
 }
 
-const KINDS = ['plain', 'workers', 'commands', 'presence'];
+const KINDS: readonly string[] = ['plain', ...EXTRAS];
 
 const RUNS_MAX = 1_000_000;
 const SECONDS_MAX = 86_400;
@@ -27,7 +27,7 @@ const SECONDS_MAX = 86_400;
 const CENSUS_RUNS = 1_000;
 /** One of so many runs is guarded. */
 const GUARD_EVERY = 20;
-/** A failure is shrunk for this long. */
+/** A failure is shrunk for this long: later, no smaller one is looked for. */
 const SHRINK_MS = 20_000;
 
 function parseOptions(args: readonly string[]): Options {
@@ -61,6 +61,7 @@ const print = (text: string): void => void process.stdout.write(`${text}\n`);
 function report(found: Plan, error: unknown, { seed, run }: { seed: number; run: number }): void {
   print(`\nRun ${run}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   print(`\nThe steps, shrunk (${found.instances} instances):`);
+  if (found.limits !== undefined) print(`  limits ${JSON.stringify(found.limits)}`);
   for (const step of stepsOf(found)) print(`  ${JSON.stringify(step)}`);
   print(`\nRepeat it: npm run simulate -- --seed ${seed + run} --runs 1 --trace`);
 }
@@ -73,9 +74,10 @@ async function main(): Promise<number> {
   for (; run < runs && performance.now() < untilMs; run++) {
     const startMs = performance.now();
     let line = '';
-    let hasFailed = false;
+    let failedMs: number | null = null;
     const property = fc.asyncProperty(plan, async (drawn) => {
       if (only !== null && (extraOf(drawn) ?? 'plain') !== only) return;
+      if (failedMs !== null && performance.now() > failedMs + SHRINK_MS) return;
       let lines: readonly string[] = [];
       try {
         const onTrace = (all: readonly string[]): void => {
@@ -86,18 +88,14 @@ async function main(): Promise<number> {
         const has = extraOf(drawn) === null ? '' : `${extraOf(drawn)}, `;
         line = `${drawn.instances} instances, ${has}${stepsOf(drawn).length} steps, ${outcome.events} events`;
       } catch (error) {
-        if (!hasFailed) print(`run ${run} failed: ${String(error)}; shrinking its steps`);
-        hasFailed = true;
+        if (failedMs === null) print(`run ${run} failed: ${String(error)}; shrinking its steps`);
+        failedMs ??= performance.now();
         throw error;
       } finally {
         if (trace) print(lines.join('\n'));
       }
     });
-    const details = await fc.check(property, {
-      seed: stepSeed(seed + run, 0),
-      numRuns: 1,
-      interruptAfterTimeLimit: SHRINK_MS,
-    });
+    const details = await fc.check(property, { seed: stepSeed(seed + run, 0), numRuns: 1 });
     if (details.failed) {
       report(details.counterexample?.[0] as Plan, details.errorInstance, { seed, run });
       return 1;

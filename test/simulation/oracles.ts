@@ -20,13 +20,21 @@ export const fail = (message: string): never => {
   throw new Violation(message);
 };
 
-/** Every acknowledged packet is stored, none is stored that was not sent, and those of one device in the order it sent them. */
-export function checkStored(server: SimulatedServer, devices: readonly SendingDevice[]): void {
+/**
+ * Every acknowledged packet is stored, none is stored that was not sent, and those of one device in the order it sent them. `packed` are
+ * those that are no rows any more.
+ */
+export function checkStored(
+  server: SimulatedServer,
+  devices: readonly SendingDevice[],
+  packed: ReadonlyMap<string, Document>,
+): void {
   const firsts = new Map<string, number>();
   for (const [index, { collection, after, id }] of server.oplog.entries()) {
     if (collection === 'packets' && after !== null) firsts.set(packetIdIn(id as never), index);
   }
-  const stored = new Map(server.committed('packets').map((packet) => [packetIdIn(packet._id), packet]));
+  const rows = server.committed('packets').map((packet) => [packetIdIn(packet._id), packet] as const);
+  const stored = new Map([...packed, ...rows]);
   for (const { sent, acknowledged, stamps } of devices) {
     for (const [id, stamp] of stamps ?? []) {
       const found = stored.get(id);

@@ -2,6 +2,8 @@
 import fc from 'fast-check';
 import { DEVICE_MODES, type DeviceMode } from './command-device.js';
 import { COMMAND_KINDS, type CommandKind } from './database/network.js';
+import { type SmallLimits, smallLimits } from './limits.js';
+import { READINGS, type Reading } from './packing.js';
 import { RECEIVER_FAULTS, type ReceiverFault } from './receivers.js';
 
 export type Step = {
@@ -20,6 +22,8 @@ export type Step = {
   | { readonly kind: 'rename' | 'remove' | 'create'; readonly device: number }
   | { readonly kind: 'move'; readonly user: number; readonly group: number }
   | { readonly kind: 'revoke' | 'disconnect' | 'stall'; readonly client: number }
+  /** The client comes again at once, while its user, which was changed a moment ago, is moved. */
+  | { readonly kind: 'return'; readonly client: number; readonly group: number; readonly apartMs: number }
   | { readonly kind: 'kill' | 'freeze'; readonly instance: number; readonly downMs: number }
   | { readonly kind: 'skew'; readonly instance: number; readonly skewMs: number }
   | { readonly kind: 'elect' | 'isolate' | 'rejoin' | 'drop cursors' | 'calm' }
@@ -30,6 +34,7 @@ export type Step = {
   | StrikeStep
   | CommandStep
   | PresenceStep
+  | PackingStep
 );
 
 /** A fault at a command that an instance sends to the database from now on. */
@@ -39,7 +44,8 @@ export interface StrikeStep {
   readonly at: CommandKind;
   readonly moment: 'before' | 'after';
   readonly left: number;
-  readonly fault: 'freeze' | 'kill' | 'elect' | 'lose' | 'delay';
+  /** `lose all`: also the repetition by the driver; `die`: the command is late, and the process ends before its answer. */
+  readonly fault: 'freeze' | 'kill' | 'elect' | 'lose' | 'lose all' | 'delay' | 'die';
   readonly downMs: number;
 }
 
@@ -60,11 +66,19 @@ export type PresenceStep = { readonly device: number } & (
   | { readonly kind: 'burst'; readonly apartMs: number }
 );
 
+/** Of a run with packing. */
+export type PackingStep = { readonly device: number } /** Packets of a while ago, so far apart. */ & (
+  | { readonly kind: 'backlog'; readonly count: number; readonly agoMs: number; readonly apartMs: number }
+  /** The device sends some again. */
+  | { readonly kind: 'repeat'; readonly count: number }
+  | { readonly kind: 'read'; readonly instance: number; readonly reading: Reading }
+);
+
 export type StepKind = Step['kind'];
 
 /** Groups that a run may leave out: a fault that happens always hides what only happens without it. */
 export const GROUPS: Readonly<Record<string, readonly StepKind[]>> = {
-  rights: ['share', 'unshare', 'move', 'revoke'],
+  rights: ['share', 'unshare', 'move', 'revoke', 'return'],
   updates: ['rename'],
   objects: ['remove', 'create'],
   clients: ['disconnect', 'stall'],
@@ -100,6 +114,14 @@ export const PRESENCE_GROUPS: Readonly<Record<string, readonly StepKind[]>> = {
   strikes: ['strike'],
 };
 
+/** As `GROUPS`, of what happens in a run with packing. */
+export const PACKING_GROUPS: Readonly<Record<string, readonly StepKind[]>> = {
+  repeats: ['repeat'],
+  freezes: ['freeze'],
+  kills: ['kill'],
+  strikes: ['strike'],
+};
+
 interface Added {
   readonly before: number;
   readonly step: Step;
@@ -116,6 +138,10 @@ export interface Plan {
   readonly commands?: AddedGroups | null;
   /** In a run with presence, which has neither: what else happens. Null in a run without. */
   readonly presence?: AddedGroups | null;
+  /** In a run with packing, which has none of them: what else happens. Null in a run without. */
+  readonly packing?: AddedGroups | null;
+  /** Limits that are smaller than usual. */
+  readonly limits?: SmallLimits;
 }
 
 interface AddedGroups {
@@ -124,10 +150,10 @@ interface AddedGroups {
 }
 
 /** What a run has beside ingest, changes and the live feed. */
-export type Extra = 'workers' | 'commands' | 'presence';
+export const EXTRAS = ['workers', 'commands', 'presence', 'packing'] as const;
+export type Extra = (typeof EXTRAS)[number];
 
-export const extraOf = (plan: Plan): Extra | null =>
-  plan.workers ? 'workers' : plan.commands ? 'commands' : plan.presence ? 'presence' : null;
+export const extraOf = (plan: Plan): Extra | null => EXTRAS.find((extra) => plan[extra]) ?? null;
 
 const index = fc.nat({ max: 11 });
 const downMs = fc.constantFrom(5, 50, 400, 3_000);
@@ -146,7 +172,7 @@ const fault = fc.constantFrom('requestLost', 'replyLost', 'late', 'twice');
 const strike = (
   downMs: fc.Arbitrary<number>,
   at: fc.Arbitrary<CommandKind>,
-  faults: readonly StrikeStep['fault'][] = ['freeze', 'freeze', 'kill', 'elect', 'lose', 'delay'],
+  faults: readonly StrikeStep['fault'][] = ['freeze', 'freeze', 'kill', 'elect', 'lose', 'lose all', 'delay', 'die'],
 ): fc.Arbitrary<Step> =>
   shape('strike', {
     instance: index,
@@ -176,6 +202,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: shape('move', { user: index, group: index }) },
   { weight: 1, arbitrary: shape('revoke', { client: index }) },
   { weight: 6, arbitrary: shape('disconnect', { client: index }) },
+  { weight: 3, arbitrary: shape('return', { client: index, group: index, apartMs: fc.integer({ min: 0, max: 12 }) }) },
   { weight: 3, arbitrary: shape('stall', { client: index }) },
   { weight: 4, arbitrary: shape('kill', { instance: index, downMs }) },
   { weight: 2, arbitrary: shape('freeze', { instance: index, downMs }) },
@@ -230,6 +257,8 @@ const commandStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: shape('freeze', { instance: index, downMs: fc.constantFrom(50, 1_500, 4_000) }) },
   { weight: 2, arbitrary: shape('kill', { instance: index, downMs }) },
   { weight: 3, arbitrary: shape('look', ordered) },
+  // Longer than a connection waits for a confirmation.
+  { weight: 1, arbitrary: shape('wait', { ms: fc.constantFrom(6_000, 22_000) }) },
   { weight: 4, arbitrary: strike(soon, fc.constantFrom('write', 'write', 'read')) },
 );
 
@@ -255,6 +284,24 @@ const presenceStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: strike(fc.constantFrom(50, 1_500, 6_000), fc.constantFrom('write', 'read')) },
 );
 
+const packingStep: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: shape('backlog', {
+      device: index,
+      count: fc.integer({ min: 15, max: 60 }),
+      agoMs: fc.constantFrom(600_000, 7_200_000),
+      apartMs: fc.constantFrom(0, 100, 5_000),
+    }),
+  },
+  { weight: 4, arbitrary: shape('repeat', { device: index, count: fc.integer({ min: 1, max: 20 }) }) },
+  { weight: 6, arbitrary: shape('read', { device: index, instance: index, reading: fc.constantFrom(...READINGS) }) },
+  { weight: 5, arbitrary: shape('wait', { ms: fc.constantFrom(6_000, 20_000, 62_000) }) },
+  { weight: 2, arbitrary: shape('freeze', { instance: index, downMs: fc.constantFrom(400, 3_000, 9_000) }) },
+  { weight: 2, arbitrary: shape('kill', { instance: index, downMs: fc.constantFrom(5, 3_000, 9_000) }) },
+  { weight: 8, arbitrary: strike(fc.constantFrom(50, 3_000, 9_000), anyCommand) },
+);
+
 const addedGroups = (groups: Readonly<Record<string, unknown>>, step: fc.Arbitrary<Step>, minLength: number) =>
   fc.record({
     without: fc.subarray(Object.keys(groups)),
@@ -276,13 +323,18 @@ export const plan: fc.Arbitrary<Plan> = fc.record({
     { weight: 8, arbitrary: fc.constant(null) },
     { weight: 1, arbitrary: addedGroups(PRESENCE_GROUPS, presenceStep, 6) },
   ),
+  limits: smallLimits,
+  packing: fc.oneof(
+    { weight: 24, arbitrary: fc.constant(null) },
+    { weight: 1, arbitrary: addedGroups(PACKING_GROUPS, packingStep, 10) },
+  ),
 });
 
 /** What a run has beside its own steps. */
 function addedTo(plan: Plan): readonly Added[] {
   const extra = extraOf(plan);
   if (extra === null || extra === 'workers') return plan.workers ?? [];
-  const groups = extra === 'commands' ? COMMAND_GROUPS : PRESENCE_GROUPS;
+  const groups = { commands: COMMAND_GROUPS, presence: PRESENCE_GROUPS, packing: PACKING_GROUPS }[extra];
   const { without, steps } = plan[extra] as AddedGroups;
   const left = new Set(without.flatMap((group) => groups[group] ?? []));
   return steps.filter(({ step }) => !left.has(step.kind));

@@ -162,8 +162,9 @@ export class SubscribedClient {
     time.after(afterMs, null, () => this.connect());
   }
 
-  disconnect(): void {
-    if (this.#connection !== null) this.#lost(this.#connection, between(this.#options.time.random, 1, 2_000));
+  /** It comes again after so long. */
+  disconnect(awayMs = between(this.#options.time.random, 1, 2_000)): void {
+    if (this.#connection !== null) this.#lost(this.#connection, awayMs);
   }
 
   /** It takes nothing any more. */

@@ -226,14 +226,30 @@ function checkRows({ oplog, majority }: SimulatedServer, requests: readonly Requ
   }
 }
 
-/** What a majority knows as delivered is not sent any more. */
+/**
+ * What a majority knows as delivered is not sent any more: not by the instance that has delivered it, nor by one that takes its partition
+ * over afterwards. One that took it over before, while the former owner was sending, may send it again.
+ */
 function checkDelivered({ oplog }: SimulatedServer, requests: readonly Request[]): void {
-  const delivered = new Map<string, number>();
-  for (const [index, { collection, id, after }] of oplog.entries()) {
+  const delivered = new Map<string, { readonly index: number; readonly partition: number }>();
+  const takeovers: { readonly index: number; readonly partition: unknown }[] = [];
+  for (const [index, { collection, id, before, after }] of oplog.entries()) {
     const key = `msg_${id}`;
-    if (collection === 'deliveries' && after?.state === 'delivered' && !delivered.has(key)) delivered.set(key, index);
+    if (collection === 'deliveries' && after?.state === 'delivered' && !delivered.has(key))
+      delivered.set(key, { index, partition: after.partition });
+    if (collection === 'partitions' && after?.epoch !== before?.epoch) takeovers.push({ index, partition: id });
   }
-  for (const { handler, id, committed } of requests) {
-    if ((delivered.get(id) ?? Number.POSITIVE_INFINITY) < committed) fail(`${handler} was sent ${id} once more`);
+  /** How many entries a majority had when a sender sent what was accepted. */
+  const acceptedFrom = new Map<string, number>();
+  for (const { handler, id, committed, sender, isAccepted } of requests) {
+    const done = delivered.get(id);
+    const from = `${id} ${sender?.name}`;
+    if (done !== undefined && done.index < committed) {
+      const taken = takeovers.findLast((one) => one.partition === done.partition && one.index < committed);
+      const takenAt = taken?.index ?? 0;
+      if (takenAt > done.index || takenAt <= (acceptedFrom.get(from) ?? -1))
+        fail(`${handler} was sent ${id} once more`);
+    }
+    if (isAccepted) acceptedFrom.set(from, committed);
   }
 }

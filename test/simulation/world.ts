@@ -16,15 +16,19 @@ import { SimulatedDatabase } from './database/network.js';
 import { Device, type SendingDevice } from './device.js';
 import { guard } from './guard.js';
 import { credentialOf } from './instance.js';
+import { replaceLimits } from './limits.js';
 import { MqttDevice } from './mqtt-device.js';
 import { Node } from './node.js';
 import { checkReceived, checkStored, type Viewer, Violation } from './oracles.js';
+import { PACKING_LIMITS, PACKING_REST_MS, Packing, packedIn } from './packing.js';
 import { initialConfig, isMqtt, Presence } from './presence.js';
+import { between } from './random.js';
 import { Receivers } from './receivers.js';
 import {
   type CommandStep,
   type Extra,
   extraOf,
+  type PackingStep,
   type Plan,
   type PresenceStep,
   type Step,
@@ -49,6 +53,9 @@ const COMMAND_STEPS: ReadonlySet<string> = new Set(['order', 'end', 'bar', 'look
 const isCommandStep = (step: Step): step is Step & CommandStep => COMMAND_STEPS.has(step.kind);
 const PRESENCE_STEPS: ReadonlySet<string> = new Set(['break', 'silence', 'burst']);
 const isPresenceStep = (step: Step): step is Step & PresenceStep => PRESENCE_STEPS.has(step.kind);
+
+const PACKING_STEPS: ReadonlySet<string> = new Set(['backlog', 'repeat', 'read']);
+const isPackingStep = (step: Step): step is Step & PackingStep => PACKING_STEPS.has(step.kind);
 
 const handlerOf = (nth: number): string => HANDLERS[nth % HANDLERS.length]?.name as string;
 
@@ -119,6 +126,9 @@ export class World {
   /** Null in a run without presence. */
   readonly presence: Presence | null;
 
+  /** Null in a run without packing. */
+  readonly packing: Packing | null;
+
   constructor({ instances, extra }: WorldParts) {
     this.time.onError = (error) => void this.#errors.push(error);
     this.database = new SimulatedDatabase(this.time, DATABASE, (name) => this.note(name));
@@ -130,6 +140,7 @@ export class World {
     this.#operator = simulatedClient(this.database);
     this.commands = extra === 'commands' ? this.#createCommands() : null;
     this.presence = extra === 'presence' ? this.#createPresence() : null;
+    this.packing = extra === 'packing' ? this.#createPacking() : null;
     this.#seed();
   }
 
@@ -211,6 +222,12 @@ export class World {
       setOfflineAfter: (id, ms) => this.#change('objects', new ObjectId(id), offlineAfterUpdate(ms)),
       note: (name, details) => this.note(name, details),
     });
+  }
+
+  #createPacking(): Packing {
+    const { time, database, nodes } = this;
+    const devices = this.devices.filter((device) => device instanceof Device);
+    return new Packing({ time, database, devices, nodes, note: (name, details) => this.note(name, details) });
   }
 
   #findNode(): Node | null {
@@ -314,6 +331,7 @@ export class World {
     else if (step.kind === 'move') this.#move(step);
     else if (step.kind === 'revoke') this.#revoke(step.client % this.viewers.length);
     else if (step.kind === 'disconnect') this.#client(step.client).disconnect();
+    else if (step.kind === 'return') this.#return(step);
     else if (step.kind === 'stall') this.#stall(this.#client(step.client));
     else if (step.kind === 'kill') this.#kill(this.#node(step.instance), step.downMs);
     else if (step.kind === 'freeze') this.#freeze(this.#node(step.instance), step.downMs);
@@ -323,6 +341,7 @@ export class World {
     else if (step.kind === 'wait') return;
     else if (isCommandStep(step)) this.commands?.perform(step);
     else if (isPresenceStep(step)) this.presence?.perform(step);
+    else if (isPackingStep(step)) this.packing?.perform(step);
     else if (step.kind === 'strike') this.#strike(step);
     else if (step.kind === 'elect') database.stepDown();
     else if (step.kind === 'isolate') database.isolate();
@@ -378,6 +397,17 @@ export class World {
     );
   }
 
+  #return({ client, group, apartMs }: Extract<Step, { kind: 'return' }>): void {
+    const { client: returning, userId } = this.viewers[client % this.viewers.length] as Viewer;
+    const user = new ObjectId(userId);
+    this.#change('users', user, { $inc: { renamed: 1 } });
+    this.time.after(apartMs, null, () => returning.disconnect(1));
+    const place = this.#placeOf(group % GROUPS.length);
+    this.time.after(apartMs + between(this.time.random, 0, 6), null, () =>
+      this.#change('users', user, { $set: place }),
+    );
+  }
+
   #stall(client: SubscribedClient): void {
     client.stall();
     this.time.after(15_000, null, () => client.resume());
@@ -405,14 +435,19 @@ export class World {
       kill: () => this.#kill(node, downMs),
       elect: () => this.database.stepDown(),
       lose: null,
+      'lose all': null,
       delay: null,
+      die: () => void this.time.after(between(this.time.random, 0, downMs), incarnation, () => this.#kill(node, 400)),
     };
+    const { incarnation } = node;
     const act = (): void => {
       this.note(`database: strike ${fault} ${moment} ${at}`, node.name);
       acts[fault]?.();
     };
-    const lateMs = fault === 'delay' ? downMs : 0;
-    this.database.strike({ owner: node.incarnation, at, moment, left, act, isLost: fault === 'lose', lateMs });
+    const lateMs = fault === 'delay' || fault === 'die' ? downMs : 0;
+    const isLost = fault === 'lose' || fault === 'lose all';
+    const times = fault === 'lose all' ? 2 : 1;
+    this.database.strike({ owner: incarnation, at, moment, left, times, act, isLost, lateMs });
   }
 
   #noteBreakers(workers: Workers | null | undefined): void {
@@ -455,8 +490,9 @@ export class World {
     await this.#rest();
     if (this.commands !== null) await this.#checkCommands(this.commands);
     if (this.presence !== null) await this.#checkPresence(this.presence);
+    if (this.packing !== null) await this.#checkPacking(this.packing);
     const objectIds = this.devices.map(({ objectId }) => objectId);
-    checkStored(this.database.server, this.devices);
+    checkStored(this.database.server, this.devices, packedIn(this.database.server));
     for (const viewer of this.viewers) checkReceived(this.database.server, viewer, objectIds);
     if (this.receivers !== null) this.#checkWebhooks(this.receivers, objectIds);
   }
@@ -471,6 +507,10 @@ export class World {
     commands.probe();
     await this.time.advance(PROBE_MS);
     await this.#rest();
+    commands.linger();
+    await this.time.advance(PROBE_MS);
+    await this.#rest();
+    commands.heal();
     commands.depart();
     await this.time.advance(PROBE_MS);
     await this.#rest();
@@ -492,6 +532,16 @@ export class World {
     this.#sendLast();
     await stay();
     presence.check();
+  }
+
+  /** What is old is packed, and is read as before. */
+  async #checkPacking(packing: Packing): Promise<void> {
+    await this.time.advance(PACKING_REST_MS);
+    packing.end();
+    await this.#rest();
+    packing.readAll();
+    await this.time.advance(SETTLE_MS);
+    packing.check();
   }
 
   #checkWebhooks({ arrived, requests }: Receivers, objectIds: readonly string[]): void {
@@ -526,7 +576,7 @@ export class World {
     const waiting = this.devices.filter(({ isIdle }) => !isIdle).map(({ objectId }) => `device ${objectId} waits`);
     const away = this.viewers.filter(({ client }) => !client.isLive && !client.isRefused);
     const working = this.receivers === null ? [] : this.#working();
-    const open = this.commands?.unsettled() ?? this.presence?.unsettled() ?? [];
+    const open = this.commands?.unsettled() ?? this.presence?.unsettled() ?? this.packing?.unsettled() ?? [];
     return [...waiting, ...away.map(({ client }) => `${client.name} is not connected`), ...working, ...open];
   }
 
@@ -562,12 +612,14 @@ async function runWorld(plan: Plan, { onTrace }: RunOptions): Promise<Outcome> {
   const world = new World({ instances: plan.instances, extra: extraOf(plan) });
   const restore = replaceClock(world.time.clock());
   const restoreDriver = replaceDriverTime();
+  const restoreLimits = replaceLimits({ ...(plan.packing && PACKING_LIMITS), ...plan.limits });
   try {
     world.time.random = createRandom(plan.instances);
     await world.start();
     for (const step of stepsOf(plan)) await world.run(step);
     await world.settle();
   } finally {
+    restoreLimits();
     restoreDriver();
     restore();
     onTrace?.(world.trace);

@@ -42,6 +42,8 @@ export interface Strike {
   readonly moment: 'before' | 'after';
   /** How many commands of the kind go by before it. */
   left: number;
+  /** How many of them it hits. */
+  times: number;
   /** What happens then. */
   readonly act: () => void;
   /** Whether the request, or the answer, is lost. */
@@ -132,7 +134,8 @@ export class SimulatedDatabase {
     const kind = kindOf(command);
     const found = this.#strikes.find((one) => one.owner === owner && one.at === kind);
     if (found === undefined || found.left-- > 0) return null;
-    this.#strikes = this.#strikes.filter((one) => one !== found);
+    found.left = 0;
+    if (--found.times === 0) this.#strikes = this.#strikes.filter((one) => one !== found);
     return found;
   }
 

@@ -221,6 +221,22 @@ const COMMANDS = {
 
 const PRESENCE = { ...planOf(2, [send(0, 40), { kind: 'elect', ms: 400 }, send(2, 1_500)]), presence: NO_MORE };
 
+const PACKING: Plan = {
+  ...planOf(2, [
+    { kind: 'disconnect', client: 0, ms: 62_000 },
+    { kind: 'kill', instance: 0, downMs: 400, ms: 3_000 },
+  ]),
+  limits: { historyPage: 3 },
+  packing: {
+    without: [],
+    steps: [
+      { kind: 'backlog', device: 0, count: 60, agoMs: 7_200_000, apartMs: 100 },
+      { kind: 'repeat', device: 0, count: 5 },
+      { kind: 'read', device: 0, instance: 1, reading: 'all' },
+    ].map((step, before) => ({ before, step: { salt: 0, ms: 10, ...step } as Step })),
+  },
+};
+
 test('runs twice in the same way, and uses nothing real', async () => {
   const plans = fc.sample(plan, { seed: 7, numRuns: 3 });
   for (const drawn of [
@@ -228,6 +244,7 @@ test('runs twice in the same way, and uses nothing real', async () => {
     { ...(plans[0] as Plan), workers: [] },
     { ...(plans[1] as Plan), ...COMMANDS },
     PRESENCE,
+    PACKING,
   ]) {
     const first = await runPlan(drawn, { isGuarded: true });
     const second = await runPlan(drawn);
@@ -248,7 +265,7 @@ test('prints a line for each run, and what the runs have reached', async () => {
 test.each([
   ['--seed', 'banana', '--seed: expected a whole number of at most 2147483647, not "banana"\n'],
   ['--runs', '1e3', '--runs: expected a whole number of at most 1000000, not "1e3"\n'],
-  ['--only', 'banana', '--only: expected one of plain, workers, commands, presence, not "banana"\n'],
+  ['--only', 'banana', '--only: expected one of plain, workers, commands, presence, packing, not "banana"\n'],
 ])('refuses %s %s with a sentence', async (name, value, sentence) => {
   await expect(simulate(name, value)).rejects.toMatchObject({ code: 2, stderr: sentence });
 });
