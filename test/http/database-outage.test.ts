@@ -55,6 +55,48 @@ test('answers 503 with Retry-After on every path that needs the database, and re
   entityOf(await service.admin('POST', 'objects', { id: 'van', name: 'Van' }));
 });
 
+interface Described {
+  readonly parameters?: readonly { readonly $ref: string }[];
+  readonly requestBody?: { readonly content: Record<string, { readonly example?: unknown }> };
+}
+
+/** Those that need no database: what the service says of itself, and a secret that cannot be one. */
+const WITHOUT_DATABASE = /^GET \/(?:api\/v1(?:\/(?:open|async)api\.json)?|docs)?$|^POST \/api\/v1\/shared$/;
+
+test('answers 503 with Retry-After for every operation of the OpenAPI document', async () => {
+  const { body: document } = await service.admin('GET', 'openapi.json');
+  const queryOf = ({ parameters = [] }: Described): string => {
+    const all = parameters.map(({ $ref }) => document.components.parameters[$ref.split('/').at(-1) ?? '']);
+    const asked = all.filter(({ in: place, required, name }) => place === 'query' && (required || name === 'from'));
+    return asked
+      .map(({ name, example }) => `${name}=${name === 'from' ? 0 : encodeURIComponent(String(example))}`)
+      .join('&');
+  };
+  const operations = Object.entries<Record<string, Described>>(document.paths).flatMap(
+    ([path, { parameters: _, ...methods }]) =>
+      Object.entries(methods).map(([method, operation]) => ({
+        name: `${method.toUpperCase()} ${path}`,
+        method: method.toUpperCase(),
+        path,
+        operation,
+      })),
+  );
+  const asked = operations.filter(({ name }) => !WITHOUT_DATABASE.test(name));
+  expect(asked.length).toBeGreaterThan(150);
+  await line.cut();
+  const answers = await Promise.all(
+    asked.map(async ({ name, method, path, operation }) => {
+      const filled = path.replace('{store}', 'labels').replace(/\{\w+\}/g, '0'.repeat(24));
+      const body = operation.requestBody?.content['application/json']?.example;
+      const { status, headers } = await service.admin(method, `${filled}?${queryOf(operation)}`, body);
+      return [name, status, Number(headers['retry-after']) > 0];
+    }),
+  );
+  await line.mend();
+  expect(answers).toEqual(asked.map(({ name }) => [name, 503, true]));
+  await until(async () => (await service.admin('GET', 'objects')).status === 200, 'the service to answer 200 again');
+});
+
 /** Everything that a connection answers before it ends. */
 async function answerOf(url: string, headers: Record<string, string>): Promise<string> {
   const { hostname, port } = new URL(url);
