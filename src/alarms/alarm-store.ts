@@ -35,10 +35,10 @@ export interface Actor {
 
 /** Parses the text of a note. Throws a 400 that names the field. */
 export function parseNote(value: unknown, name: string, isRequired = false): string | null {
-  if ((value ?? null) === null && !isRequired) return null;
-  if (typeof value === 'string' && value.length <= LIMITS.alarmNoteCharacters && (value !== '' || !isRequired))
-    return value;
-  throw badRequest(`${name}: expected text of at most ${LIMITS.alarmNoteCharacters} characters`);
+  const isBlank = (value ?? null) === null || (typeof value === 'string' && value.trim() === '');
+  if (isBlank && !isRequired) return null;
+  if (typeof value === 'string' && !isBlank && value.length <= LIMITS.alarmNoteCharacters) return value;
+  throw badRequest(`${name}: expected text of 1 to ${LIMITS.alarmNoteCharacters} characters`);
 }
 
 /** Whether it is raised, and waits for somebody. Throws 503. */

@@ -190,6 +190,7 @@ describe('an alarm', () => {
     const noted = await service.admin('POST', `alarms/${id}/notes`, { text: 'two' });
     expect(noted.body.notes).toMatchObject([{ text: 'one' }, { text: 'two', user: await userId() }]);
     expectRefusal(await service.admin('POST', `alarms/${id}/notes`, { text: '' }), 400, 'text');
+    expectRefusal(await service.admin('POST', `alarms/${id}/notes`, { text: '  \n' }), 400, 'text');
     expectRefusal(await service.admin('PATCH', `alarms/${id}`, { status: 'raised' }), 405);
   });
 

@@ -88,6 +88,8 @@ export function parseExpression(given: unknown, place: string): Expression {
   const { run } = program;
   const { type = 'dyn' } = run.check();
   if (type !== 'bool' && type !== 'dyn') fail(`expected a condition, which is true or false; this is ${type}`, 0);
+  if (isCalculation(run.ast))
+    fail('expected a condition, which is true or false; this is the result of a calculation', 0);
   const nodes = nodesIn(run.ast);
   const params = new Set(nodes.flatMap((node) => memberOf(node, 'p')));
   const countOf = (name: string): number => nodes.filter(({ op, args }) => op === 'id' && args === name).length;
@@ -104,6 +106,14 @@ export function parseExpression(given: unknown, place: string): Expression {
     readsObject: reads('object'),
     evaluate: (input, steps = new Steps()) => evaluate(program, input, steps),
   };
+}
+
+const CALCULATING: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%', '-_']);
+
+/** Whether the result is never true or false, though the types of its parts are not known before there is a packet. */
+function isCalculation({ op, args }: ASTNode): boolean {
+  if (op === '?:') return (args as unknown as ASTNode[]).slice(1).some(isCalculation);
+  return CALCULATING.has(op);
 }
 
 type Fail = (reason: string, at: number) => never;
