@@ -123,7 +123,7 @@ interface WholeBucket {
   readonly read: () => Promise<HistoryPart>;
 }
 
-/** The buckets of an object: those that are read whole are fetched in groups. */
+/** The buckets of an object. Those that are read whole are fetched in groups, although others lie between them. */
 async function* partRuns(
   packed: PackedReading,
   reading: PartReading,
@@ -131,32 +131,38 @@ async function* partRuns(
 ): AsyncGenerator<Run<WholeBucket>> {
   const reader = new PartReader(packed, reading);
   for await (const { some, next } of withNext(spans)) {
-    const kindAt = (nth: number): HistoryPart['kind'] => reader.kindOf(some[nth] as StoredSpan, some[nth + 1] ?? next);
-    for (let at = 0; at < some.length; ) {
-      const kind = kindAt(at);
-      const most = at + reader.atOnce(kind);
-      let end = at + 1;
-      while (end < some.length && end < most && kindAt(end) === kind) end++;
-      yield* groupRuns(reader, kind, some.slice(at, end));
-      at = end;
-    }
+    const groups = new Map<HistoryPart['kind'], Group>();
+    const runs = some.map((span, nth) => {
+      const kind = reader.kindOf(span, some[nth + 1] ?? next);
+      let group = groups.get(kind);
+      if (group === undefined || group.spans.length === group.most) {
+        group = { kind, spans: [], most: reader.atOnce(kind), reading: null };
+        groups.set(kind, group);
+      }
+      group.spans.push(span);
+      return toPartRun(reader, group, span);
+    });
+    yield* runs;
   }
 }
 
-function* groupRuns(
-  reader: PartReader,
-  kind: HistoryPart['kind'],
-  spans: readonly StoredSpan[],
-): Generator<Run<WholeBucket>> {
-  let reading: Promise<Map<string, StoredBucket>> | null = null;
-  for (const span of spans) {
-    const run = { first: span.from, open: () => reader.open(span) };
-    const read = async (): Promise<HistoryPart> => {
-      reading ??= reader.fetch(kind, spans);
-      return reader.read(kind, span, await reading);
-    };
-    yield kind === 'packets' ? run : { ...run, whole: { last: span.to, given: { read } } };
-  }
+/** Buckets that are fetched at once, when the first of them is wanted. */
+interface Group {
+  readonly kind: HistoryPart['kind'];
+  readonly spans: StoredSpan[];
+  readonly most: number;
+  reading: Promise<Map<string, StoredBucket>> | null;
+}
+
+function toPartRun(reader: PartReader, group: Group, span: StoredSpan): Run<WholeBucket> {
+  const run = { first: span.from, open: () => reader.open(span) };
+  const { kind } = group;
+  if (kind === 'packets') return run;
+  const read = async (): Promise<HistoryPart> => {
+    group.reading ??= reader.fetch(kind, group.spans);
+    return reader.read(kind, span, await group.reading);
+  };
+  return { ...run, whole: { last: span.to, given: { read } } };
 }
 
 /** Each batch, with the first one of the next batch. */
