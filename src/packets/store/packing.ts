@@ -9,6 +9,7 @@ import type { PlaceInOrder } from '../../core/packet-order.js';
 import { readHead } from '../../packed/head.js';
 import { packEvenly } from '../../packed/plan.js';
 import { DamagedBucketError, unpack } from '../../packed/unpack.js';
+import { cursorIn, readBatch } from '../../platform/mongo/bson/document-batch.js';
 import { rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import { PACKET_KEY } from '../../platform/mongo/bson/reader.js';
 import { COMMITTED_READ, type Database } from '../../platform/mongo/driver/client.js';
@@ -209,10 +210,8 @@ async function replaceRows(
 ): Promise<void> {
   const _oid = new ObjectId(objectId);
   const these = { _id: { $in: rows.map(({ key }) => new Binary(key, SUBTYPE)) as unknown as ObjectId[] }, _oid };
-  const found = (await db
-    .collection(PACKETS)
-    .find(these, { session, raw: true, hint: { _id: 1 }, batchSize: rows.length + 1 })
-    .toArray()) as unknown as Buffer[];
+  const find = { find: PACKETS, filter: these, hint: { _id: 1 }, batchSize: rows.length + 1 };
+  const found = readBatch(cursorIn(await runRawCommand(db, find, session))).documents;
   const stored = new Set(found.map(bytesOf));
   if (!rows.every(({ row }) => stored.has(bytesOf(row)))) throw new StaleStepError('a row has changed');
   // Without a hint, the database may look through all rows of the object.
