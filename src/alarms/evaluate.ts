@@ -276,7 +276,10 @@ function findPassing(
 }
 
 function findExpression(expression: Extract<SingleCondition, { kind: 'expr' }>['expression']): Single['find'] {
-  return ({ packet, last, object }, _before, steps) => {
+  const readsPresence = expression.mayDependOn('online');
+  return ({ packet, isData, last, object }, _before, steps) => {
+    // A report of presence lacks every parameter: it says nothing of them.
+    if (!isData && !readsPresence) return null;
     const truth = expression.evaluate({ p: packet, last, object }, steps);
     if (truth === null) return null;
     const read = expression.params.filter((name) => Object.hasOwn(packet, name));

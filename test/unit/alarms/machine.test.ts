@@ -41,6 +41,16 @@ describe('conditions', () => {
       [[1, 4]],
     ],
     [
+      'by an expression, until a packet lacks what it asks for, which a report of presence does not',
+      { when: { expr: 'has(p.t) && p.t > 8' } },
+      [
+        [1, { t: 9 }],
+        [2, {}],
+        [3, { x: 1 }],
+      ],
+      [[1, 3]],
+    ],
+    [
       'not because of text',
       { when: HOT },
       [
