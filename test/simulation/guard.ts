@@ -1,7 +1,10 @@
 /** Finds what escapes from a run: a real timer, a socket, a file. What waits for the world outside cannot be repeated. */
 import { AsyncLocalStorage, createHook } from 'node:async_hooks';
 
-/** These end before the event loop goes on, or are how virtual time waits for that; sessions of the driver have random names. */
+/**
+ * These end before the event loop goes on, or are how virtual time waits for that; sessions of the driver have random names, and buckets are
+ * compressed at once.
+ */
 const HARMLESS: ReadonlySet<string> = new Set([
   'PROMISE',
   'TickObject',
@@ -9,6 +12,7 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'Immediate',
   'AsyncResource',
   'RANDOMBYTESREQUEST',
+  'ZLIB',
 ]);
 
 /** Whether code belongs to a guarded run: a test runner has timers of its own beside it. */

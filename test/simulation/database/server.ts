@@ -4,7 +4,7 @@
  * Long because its parts share the state of the set.
  */
 import { BSON, type Document, Long, ObjectId, Timestamp } from 'mongodb';
-import { areEqual, isNumber, keyOf, toNumber } from './compare.js';
+import { areEqual, compareValues, isNumber, keyOf, toNumber } from './compare.js';
 import { evaluate } from './expression.js';
 import { compareToPlace, type Entry, eventOf, type Place, placeOf, timeToken, tokenOf } from './oplog.js';
 import { isDocument, matches, project, sortDocuments, valuesAt } from './query.js';
@@ -733,7 +733,15 @@ function aggregateStage(documents: readonly Document[], stage: Document, nowMs: 
   throw new Error(`the simulated database does not know the stage ${name}`);
 }
 
-/** Groups by `$sum`, and by `$first` and `$last` of the documents in the order in which they come. */
+/** What is missing does not count. */
+function extreme(operator: '$min' | '$max', one: unknown, other: unknown): unknown {
+  if (other === undefined || other === null) return one ?? null;
+  if (one === undefined || one === null) return other;
+  const order = compareValues(one, other);
+  return (operator === '$min' ? order <= 0 : order >= 0) ? one : other;
+}
+
+/** Groups by `$sum`, `$min` and `$max`, and by `$first` and `$last` of the documents in the order in which they come. */
 function group(documents: readonly Document[], { _id, ...wanted }: Document, nowMs: number): Document[] {
   const groups = new Map<string, Document>();
   for (const root of documents) {
@@ -746,6 +754,7 @@ function group(documents: readonly Document[], { _id, ...wanted }: Document, now
       if (operator === '$last') found[name] = value ?? null;
       else if (operator === '$first') found[name] = name in found ? found[name] : (value ?? null);
       else if (operator === '$sum') found[name] = (found[name] ?? 0) + (isNumber(value) ? toNumber(value) : 0);
+      else if (operator === '$min' || operator === '$max') found[name] = extreme(operator, found[name], value);
       else throw new Error(`the simulated database does not group by ${operator}`);
     }
   }
