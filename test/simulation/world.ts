@@ -508,7 +508,8 @@ export class World {
     await this.time.advance(PROBE_MS);
     await this.#rest();
     commands.linger();
-    await this.time.advance(PROBE_MS);
+    // Two commands, each of which is confirmed late.
+    await this.time.advance(2 * LIMITS.commandConfirmMs);
     await this.#rest();
     commands.heal();
     commands.depart();
