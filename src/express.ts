@@ -17,6 +17,7 @@ import { createExports, type ExportDeps } from './history/export-routes.js';
 import type { LinkDeps } from './links/routes.js';
 import type { ViewDeps } from './links/view-routes.js';
 import type { EventDeps } from './live/routes.js';
+import type { NoteDeps } from './notes/routes.js';
 import type { NotificationDeps } from './notifications/routes.js';
 import { FEATURE_ROUTES, ROUTES } from './openapi/all-routes.js';
 import { createOpenApi } from './openapi/openapi.js';
@@ -52,6 +53,7 @@ export interface AppDeps
     AlarmDeps,
     SettingsDeps,
     LinkDeps,
+    NoteDeps,
     GeocoderRouteDeps,
     ReportDeps,
     ViewDeps,

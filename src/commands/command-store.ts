@@ -28,7 +28,7 @@ export type StoredCommand = Entity & Command;
 const COMMANDS = builtInStore('commands');
 const OBJECTS = builtInStore('objects');
 /** The stores whose entities are seen by those who see their object. */
-const FOLLOWING = [COMMANDS, builtInStore('alarms')];
+const FOLLOWING = [COMMANDS, builtInStore('alarms'), builtInStore('notes')];
 // Without the hint, the database may scan all commands that the object ever got.
 export const WAITING_INDEX = { object: 1, status: 1, _id: 1 };
 
@@ -245,15 +245,15 @@ export function isHiddenFromOwner(object: Pick<Entity, 'owner' | 'access'>, user
 }
 
 /**
- * Copies the `access`, `group` and `branch` of an object to its commands and alarms: to one that was just stored with them, or to all.
+ * Copies the `access`, `group` and `branch` of an object to its commands, alarms and notes: to one that was just stored with them, or to all.
  * Reads the object again after each write, so that the last of concurrent writers leaves the current values.
  */
 export async function followObject(
   database: Database,
   objectId: string,
-  just: (Pick<Entity, 'access' | 'branch'> & { readonly commandId: string }) | null = null,
+  just: (Pick<Entity, 'access' | 'branch'> & { readonly entityId: string }) | null = null,
 ): Promise<void> {
-  const named = { object: new ObjectId(objectId), ...(just && { _id: new ObjectId(just.commandId) }) };
+  const named = { object: new ObjectId(objectId), ...(just && { _id: new ObjectId(just.entityId) }) };
   for (let known = just && seenBy(just); ; ) {
     const object = await findStored(database, OBJECTS, '_id', objectId);
     if (object === null) return;
@@ -274,7 +274,7 @@ export async function followObject(
 const seenBy = ({ access, branch }: { readonly access: readonly unknown[]; readonly branch: readonly unknown[] }) =>
   `${branch.join()} ${access.join()}`;
 
-/** Moves the commands and alarms of an object to its new group, in the transaction of its move. */
+/** Moves the commands, alarms and notes of an object to its new group, in the transaction of its move. */
 export async function moveFollowing(
   database: Database,
   objectId: string,

@@ -110,7 +110,7 @@ const sendCommand = defineRoute({
       _withoutOwner: isHiddenFromOwner(object, caller.userId),
     });
     // The object may have been shared or moved since it was read.
-    await followObject(deps.database, object._id, { commandId: stored._id, access, branch });
+    await followObject(deps.database, object._id, { entityId: stored._id, access, branch });
     res.setHeader('Location', toAddress(req, `/api/v1/commands/${stored._id}`));
     sendJson(res, JSON.stringify({ success: true }));
   },

@@ -21,6 +21,8 @@ export const BUILT_IN_ROLES: readonly JsonObject[] = [
       'POST /objects/*/commands/*',
       'POST /objects/*/links',
       'DELETE /objects/*/links/*',
+      'POST /objects/*/notes',
+      'DELETE /objects/*/notes/*',
       'POST /alarms/acknowledge',
       'POST /alarms/*/acknowledge',
       'POST /alarms/*/clear',

@@ -17,4 +17,8 @@ export const STORE_LIMITS = {
   // Saved views of the console.
   viewsPerUser: 100,
   viewCharacters: 2_000,
+  // Notes on objects.
+  notesPerObject: 1_000,
+  noteCharacters: 2_000,
+  noteBodyBytes: 16 * KIB,
 } as const;

@@ -279,6 +279,15 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     followsObject: true,
     readOnly: true,
   },
+  // What people write about an object, at a moment or over an interval. Written at the object.
+  notes: {
+    fields: {},
+    hidden: ['_withoutOwner'],
+    references: ['object'],
+    texts: ['text', 'author'],
+    followsObject: true,
+    readOnly: true,
+  },
   stores: {
     fields: {
       name: z.string().regex(/^[a-z][a-z0-9-]{0,63}$/, 'expected lower-case letters, digits and hyphens, at most 64'),

@@ -10,7 +10,7 @@ import { toPlain } from '../platform/mongo/schema/mapping.js';
 
 const removedIn = ({ db }: Database) => db.collection('removedObjects');
 
-/** Removes an object and keeps who saw it, both or neither. Returns its last state; null where no object matches. */
+/** Removes an object with its notes and keeps who saw it, all or nothing. Returns its last state; null where no object matches. */
 export function removeObject(database: Database, filter: Filter<Document>): Promise<WithId<Document> | null> {
   const remove = () =>
     database.client.withSession((session) =>
@@ -18,6 +18,7 @@ export function removeObject(database: Database, filter: Filter<Document>): Prom
         const removed = await database.db.collection('objects').findOneAndDelete(filter, { session });
         if (removed === null) return null;
         const { _id, owner, branch, access } = removed;
+        await database.db.collection('notes').deleteMany({ object: _id }, { session });
         const expires = new Date(clock.now() + LIMITS.removedObjectKeptMs);
         await removedIn(database).replaceOne({ _id }, { owner, branch, access, expires }, { upsert: true, session });
         return removed;

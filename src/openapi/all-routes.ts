@@ -14,6 +14,7 @@ import { TRACK_ROUTES } from '../history/track-routes.js';
 import { LINK_ROUTES } from '../links/routes.js';
 import { VIEW_ROUTES } from '../links/view-routes.js';
 import { EVENT_ROUTES } from '../live/routes.js';
+import { NOTE_ROUTES } from '../notes/routes.js';
 import { NOTIFICATION_ROUTES } from '../notifications/routes.js';
 import { PACKET_ROUTES } from '../packets/routes.js';
 import type { Route } from '../platform/http/route.js';
@@ -41,6 +42,7 @@ export const FEATURE_ROUTES = [
   ...MOVE_ROUTES,
   ...SETTINGS_ROUTES,
   ...GEOCODER_ROUTES,
+  ...NOTE_ROUTES,
   ...LINK_ROUTES,
   ...VIEW_ROUTES,
 ];

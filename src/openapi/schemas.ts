@@ -120,6 +120,16 @@ const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] 
       notified: { type: 'array', items: OPEN, description: 'Whom it was told: `{user, channel, step, time, error}`' },
     },
   },
+  notes: {
+    fields: {
+      object: ID,
+      time: { ...TIME, description: 'The moment that it is about, or the beginning of an interval' },
+      to: { ...TIME, type: ['integer', 'null'], description: 'The end of the interval, if it is about one' },
+      text: TEXT,
+      author: { ...TEXT, description: 'The login of who wrote it' },
+      created: TIME,
+    },
+  },
   audit: {
     fields: {
       owner: { type: 'null' },

@@ -72,6 +72,9 @@ const OBJECT_ROUTES: readonly Route[] = [
   { method: 'DELETE', path: 'objects/:id/access/:stranger', may: ['scoped'] },
   { method: 'POST', path: 'objects/:id/move', body: { group: ':own' }, may: [], isOfGroup: true },
   { method: 'GET', path: 'objects/:id/move', may: [...READERS, 'scoped'], known: false },
+  { method: 'GET', path: 'objects/:id/notes', may: [...READERS, 'scoped'] },
+  { method: 'POST', path: 'objects/:id/notes', body: { text: 'x' }, may: ['operator'] },
+  { method: 'PATCH', path: 'objects/:id/notes', body: {}, may: ['operator'], known: false },
   { method: 'GET', path: 'objects/:id/links', may: [...READERS, 'scoped'] },
   { method: 'POST', path: 'objects/:id/links', body: { name: 'x' }, may: ['operator'] },
   { method: 'PATCH', path: 'objects/:id/links', body: {}, may: ['operator'], known: false },
@@ -201,6 +204,8 @@ const PLAIN_ROUTES: readonly (readonly [
   ['POST', 'commands', { name: 'x' }, 405, 'none'],
   ['POST', 'audit', { name: 'x' }, 405, 'none'],
   ['POST', 'alarms', { name: 'x' }, 405, 'none'],
+  ['POST', 'notes', { text: 'x' }, 405, 'none'],
+  ['GET', 'notes', undefined, 200, 'readers'],
   ['POST', 'rules/test', {}, 400, 'none'],
   ['POST', 'rules', { name: 'x', when: { online: false } }, 200, 'none'],
   ['GET', 'alarms', undefined, 200, 'readers'],
@@ -378,13 +383,14 @@ describe.each(CALLERS)('%s', (caller) => {
   test.each([
     ['commands', READERS],
     ['alarms', READERS],
+    ['notes', READERS],
     ['audit', []],
   ] as const)('checks every method on an entry of %s', async (store, may) => {
     for (const route of JOURNAL_ROUTES(store, may)) await judge(store, route, caller);
   });
 
   test('lists exactly what single reads return', async () => {
-    for (const store of ['objects', 'labels', 'users', 'roles', 'tokens', 'commands', 'audit', 'groups']) {
+    for (const store of ['objects', 'labels', 'users', 'roles', 'tokens', 'commands', 'notes', 'audit', 'groups']) {
       const mark = `${caller}-${new ObjectId()}`;
       const fields = () => ({ ...FIELDS[store], ...uniqueOf(store), mark });
       const placed = await placeAll(service, fixture, { store, caller, fields });
@@ -456,6 +462,8 @@ test('covers every route of the service', () => {
     'POST sources/:id/key',
     // Of links, and of their visitors, who are no callers (test/http/share-links.test.ts).
     'DELETE objects/:id/links/:linkID',
+    // test/http/notes.test.ts
+    'DELETE objects/:id/notes/:noteID',
     'POST shared',
     'GET shared',
     'GET shared/packets',

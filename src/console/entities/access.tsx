@@ -2,9 +2,9 @@
 import { signal } from '@preact/signals';
 import { Empty, NotPermitted } from '../parts/notices.js';
 import { Tabs } from '../parts/tabs.js';
-import { usePart } from '../state/parts.js';
+import { usePart, withTextsOf } from '../state/parts.js';
 import { pages } from '../state/session.js';
-import { loadTexts, t } from '../text/language.js';
+import { t } from '../text/language.js';
 import { accessTabs, isReadable, mayAskRights, methodOf, RIGHTS, SETTINGS } from './access-tabs.js';
 import { EntityPage } from './entity-page.js';
 import { ACCESS, type EntityKind } from './kinds.js';
@@ -58,6 +58,6 @@ const settings = signal<typeof import('../settings/settings.js') | null>(null);
 
 /** Few people open them. */
 function Settings() {
-  const part = usePart(settings, () => loadTexts('settings').then(() => import('../settings/settings.js')));
+  const part = usePart(settings, () => import('../settings/settings.js').then(withTextsOf));
   return part && <part.SettingsPage />;
 }

@@ -3,7 +3,7 @@ import type { Signal } from '@preact/signals';
 import { Confirm } from '../parts/confirm.js';
 import { type Entity, request } from '../state/api.js';
 import { write } from '../state/write.js';
-import { t } from '../text/language.js';
+import { loadTexts, type TextLoader, t } from '../text/language.js';
 import { EntityForm } from './entity-form.js';
 import { type EntityKind, labelOf } from './kinds.js';
 import { SourceDialog } from './source.js';
@@ -19,6 +19,14 @@ interface DialogProps {
   readonly opened: Signal<Opened | null>;
   readonly onChange: () => Promise<void>;
 }
+
+const DIALOGS_TEXTS: TextLoader = {
+  en: () => import('../text/english-dialogs.js'),
+  de: () => import('../text/german-dialogs.js'),
+};
+
+/** Before it is shown. */
+export const loadOwnTexts = (): Promise<void> => loadTexts(DIALOGS_TEXTS);
 
 export function EntityDialog({ kind, opened, onChange }: DialogProps) {
   if (opened.value === null) return null;

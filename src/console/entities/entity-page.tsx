@@ -12,11 +12,11 @@ import { Section } from '../parts/tabs.js';
 import { type Entity, list } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { toAddress } from '../state/location.js';
-import { loadPart } from '../state/parts.js';
+import { loadPart, withTextsOf } from '../state/parts.js';
 import { forgetNames, nameOf } from '../state/references.js';
 import { isOwn, may } from '../state/session.js';
 import { write } from '../state/write.js';
-import { formatDateTime, formatNumber, loadTexts, t } from '../text/language.js';
+import { formatDateTime, formatNumber, t } from '../text/language.js';
 import type { Opened } from './entity-dialog.js';
 import { columnsOf, type EntityColumn, type EntityKind, labelOf } from './kinds.js';
 
@@ -62,9 +62,7 @@ function useDialog() {
   const dialog = useSignal<typeof import('./entity-dialog.js') | null>(null);
   const open = (next: Opened): void => {
     opened.value = next;
-    void loadPart(() => Promise.all([import('./entity-dialog.js'), loadTexts('dialogs')])).then(([loaded]) => {
-      dialog.value = loaded;
-    });
+    void loadPart(() => import('./entity-dialog.js').then(withTextsOf)).then(write(dialog));
   };
   return { opened, dialog, open };
 }

@@ -4,10 +4,10 @@ import { signal } from '@preact/signals';
 import { Empty } from '../parts/notices.js';
 import { loading, objectRevision, objects } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
-import { usePart } from '../state/parts.js';
+import { usePart, withTextsOf } from '../state/parts.js';
 import { may, pages } from '../state/session.js';
 import { useTitle } from '../state/title.js';
-import { loadTexts, type TextLoader, t } from '../text/language.js';
+import { loadTexts, t } from '../text/language.js';
 import { useAddress, useShow } from './address.js';
 import { onHomeKey } from './keys.js';
 import { useLastPositions } from './last-positions.js';
@@ -52,12 +52,6 @@ function Card({ id }: { id: string }) {
 const tiles = signal<typeof import('./tiles.js') | null>(null);
 const table = signal<typeof import('./object-table.js') | null>(null);
 
-/** Of changes of many objects. */
-const BULK_TEXTS: TextLoader = {
-  en: () => import('../text/english-bulk.js'),
-  de: () => import('../text/german-bulk.js'),
-};
-
 /** What is there in place of the map; or below it, of the objects that are not on it. */
 function Others() {
   const shown = shownView.value;
@@ -69,7 +63,7 @@ function Others() {
   );
   const tablePart = usePart(
     table,
-    withTexts(() => loadTexts(BULK_TEXTS).then(() => import('./object-table.js'))),
+    withTexts(() => import('./object-table.js').then(withTextsOf)),
     shown === 'table',
   );
   if (shown === 'map') return isStrip && tilesPart ? <tilesPart.Strip /> : null;
@@ -90,7 +84,7 @@ const askMap = signal<typeof import('../settings/ask-map.js') | null>(null);
 /** It is loaded until an administrator of the installation has answered it. */
 function MapQuestion() {
   const isAsked = pages.value.settings && isMapOpen();
-  const part = usePart(askMap, () => loadTexts('settings').then(() => import('../settings/ask-map.js')), isAsked);
+  const part = usePart(askMap, () => import('../settings/ask-map.js').then(withTextsOf), isAsked);
   return isAsked && part ? <part.AskMap /> : null;
 }
 

@@ -5,7 +5,7 @@ import { Icon } from '../parts/icon.js';
 import { useVirtualRows } from '../parts/virtual-list.js';
 import { worstByObject } from '../state/alarms.js';
 import { loading, objectRevision, objects, stateRevision } from '../state/fleet.js';
-import { t } from '../text/language.js';
+import { loadTexts, type TextLoader, t } from '../text/language.js';
 import { useShow } from './address.js';
 import { mayChoose } from './chosen.js';
 import { ColumnPicker } from './column-picker.js';
@@ -17,6 +17,14 @@ import { type Column, columnsOf, ownTitles, sortObjects, usualColumns } from './
 import { toCsv } from './table-csv.js';
 import { ToneMark } from './tone.js';
 import { by, columns } from './view.js';
+
+const BULK_TEXTS: TextLoader = {
+  en: () => import('../text/english-bulk.js'),
+  de: () => import('../text/german-bulk.js'),
+};
+
+/** Before it is shown. */
+export const loadOwnTexts = (): Promise<void> => loadTexts(BULK_TEXTS);
 
 /** On touch screens as large as a finger. */
 const ROW_PX = 44;

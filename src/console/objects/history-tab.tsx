@@ -1,5 +1,5 @@
 /** What an object said in an interval: charts, the way it took, replay, and the data to take along. */
-import { useSignal } from '@preact/signals';
+import { signal, useSignal } from '@preact/signals';
 import type { ComponentProps } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { argumentOf, modelOf, type Shown, toShown } from '../home/values.js';
@@ -10,9 +10,10 @@ import { Section } from '../parts/tabs.js';
 import { useFetched } from '../state/fetched.js';
 import { type FleetObject, type Packet, parametersOf } from '../state/fleet.js';
 import { toAddress, useLocation } from '../state/location.js';
-import { loadPart } from '../state/parts.js';
+import { loadPart, usePart, withTextsOf } from '../state/parts.js';
 import { positionOf } from '../state/places.js';
 import { may } from '../state/session.js';
+import { write } from '../state/write.js';
 import { formatNumber, t } from '../text/language.js';
 import { Chart } from './chart.js';
 import type { ChartData } from './chart-data.js';
@@ -20,6 +21,7 @@ import type { IntervalMs } from './days.js';
 import { fetchNewestPackets } from './history-packets.js';
 import { Interval, intervalOf, widen, withInterval } from './interval.js';
 import { namesIn, textOfNames } from './names.js';
+import type { Notes as NotesOfInterval } from './notes.js';
 import { isWorthChart, numberPathsOf } from './numbers.js';
 import { ParameterChips } from './parameter-chips.js';
 import type { RouteReplay } from './route-replay.js';
@@ -136,7 +138,9 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
     const found = data.value?.get(name);
     return data.value && (found === undefined || found.times.length === 0) ? empty : found;
   };
-  const marks = useMarks(object, interval);
+  const { data: marked, reload } = useMarks(object, interval);
+  const marks = marked.value;
+  const isWriting = useSignal(false);
   return (
     <Section
       title={t('history.charts')}
@@ -146,6 +150,11 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
           <a class="button small" href={toAddress(comparisonOf(object._id, shown, interval))}>
             {t('history.compare')}
           </a>
+          {may('POST', `/objects/${object._id}/notes`) && (
+            <button type="button" class="button small" onClick={() => write(isWriting)(true)}>
+              {t('history.note')}
+            </button>
+          )}
           <Exports object={object} interval={interval} hasPlaces={hasPlaces} />
         </div>
       }
@@ -163,24 +172,38 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
           onZoom={onZoom}
         />
       ))}
+      <Notes
+        objectId={object._id}
+        notes={marks?.notes ?? []}
+        interval={interval}
+        isWriting={isWriting.value}
+        onChange={reload}
+        onClose={() => write(isWriting)(false)}
+      />
       {marks && marks.alarms.length > 0 && <marks.AlarmsOfInterval objectId={object._id} alarms={marks.alarms} />}
     </Section>
   );
 }
 
 async function fetchMarks(object: FleetObject, interval: IntervalMs) {
-  if (!may('GET', '/alarms') && !may('GET', '/rules')) return null;
   const { fetchMarks: fetchAll, bandsOf } = await loadPart(() => import('./marks.js'));
   const [marks, shown] = await Promise.all([fetchAll(object, interval), loadPart(() => import('./chart-marks.js'))]);
   return { ...marks, ...shown, bandsOf };
 }
 
-type ShownMarks = Awaited<ReturnType<typeof fetchMarks>>;
+type ShownMarks = Awaited<ReturnType<typeof fetchMarks>> | null;
 
-/** The alarms and thresholds of charts. What cannot be read is not shown. */
-function useMarks(object: FleetObject, interval: IntervalMs): ShownMarks {
-  const { data } = useFetched(() => fetchMarks(object, interval), [object._id, interval.fromMs, interval.toMs]);
-  return data.value;
+/** The alarms, thresholds and notes of charts. What cannot be read is not shown. */
+const useMarks = (object: FleetObject, interval: IntervalMs) =>
+  useFetched(() => fetchMarks(object, interval), [object._id, interval.fromMs, interval.toMs]);
+
+const notesPart = signal<typeof import('./notes.js') | null>(null);
+
+/** They are loaded with the first one, or when somebody writes one. */
+function Notes(props: ComponentProps<typeof NotesOfInterval>) {
+  const isNeeded = props.isWriting || props.notes.length > 0;
+  const part = usePart(notesPart, () => import('./notes.js').then(withTextsOf), isNeeded);
+  return isNeeded && part ? <part.Notes {...props} /> : null;
 }
 
 interface HistoryChartProps {
@@ -195,7 +218,7 @@ interface HistoryChartProps {
 function HistoryChart({ path, about: { label, unit }, ranges, data, marks, onZoom }: HistoryChartProps) {
   const readout = useSignal('');
   const thresholds = marks?.thresholds.get(path) ?? [];
-  const plotMarks = useMemo(() => marks && { thresholds, bands: marks.bandsOf(marks.alarms, path) }, [marks, path]);
+  const plotMarks = useMemo(() => marks && { thresholds, bands: marks.bandsOf(marks, path) }, [marks, path]);
   return (
     <figure class="figure">
       <figcaption>

@@ -1,7 +1,7 @@
 /** What charts show beside values: the alarms of an object in an interval, and the thresholds of rules that read a parameter. */
 import type { Alarm, Severity } from '../state/alarms.js';
 import { SEVERITIES } from '../state/alarms.js';
-import { type Entity, list, request } from '../state/api.js';
+import { type Entity, list, type Routes, request } from '../state/api.js';
 import { labelsOf } from '../state/by-name.js';
 import type { FleetObject } from '../state/fleet.js';
 import { may } from '../state/session.js';
@@ -12,23 +12,34 @@ const MOST_ALARMS = 500;
 const MOST_RULES = 1_000;
 const ALARM_FIELDS = 'name,severity,status,object,rule,raised,cleared,values';
 
+export type Note = Routes['GET /api/v1/objects/{id}/notes']['answer'][number];
+
 export interface Marks {
   /** In the order in which they were raised. */
   readonly alarms: readonly Alarm[];
   /** By the parameter that they compare. */
   readonly thresholds: ReadonlyMap<string, readonly Threshold[]>;
+  /** Of the interval, the newest first. */
+  readonly notes: readonly Note[];
 }
 
 /** Without what the user may not read. */
 export async function fetchMarks(object: FleetObject, interval: IntervalMs): Promise<Marks> {
-  const [alarms, thresholds] = await Promise.all([
+  const [alarms, thresholds, notes] = await Promise.all([
     may('GET', '/alarms') ? fetchAlarms(object, interval).catch(() => []) : [],
     may('GET', '/rules') ? fetchThresholds(object).catch(() => []) : [],
+    may('GET', `/objects/${object._id}/notes`) ? fetchNotes(object, interval).catch(() => []) : [],
   ]);
   const byParameter = new Map<string, Threshold[]>();
   for (const one of thresholds) byParameter.set(one.param, [...(byParameter.get(one.param) ?? []), one]);
-  return { alarms, thresholds: byParameter };
+  return { alarms, thresholds: byParameter, notes };
 }
+
+const fetchNotes = ({ _id: id }: FleetObject, { fromMs, toMs }: IntervalMs): Promise<Note[]> =>
+  request('GET /api/v1/objects/{id}/notes', {
+    path: { id },
+    query: { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
+  });
 
 async function fetchAlarms(object: FleetObject, { fromMs, toMs }: IntervalMs): Promise<Alarm[]> {
   const query = { where: { object: object._id }, only: ALARM_FIELDS, sortBy: '-raised', limit: MOST_ALARMS };
@@ -51,14 +62,15 @@ async function fetchThresholds(object: FleetObject): Promise<Threshold[]> {
   return found.flatMap(({ select, thresholds }) => (selectsObject(select, selected) ? thresholds : []));
 }
 
-/** The alarms that a chart of a parameter shows: those that read it, and those that read none. */
-export function bandsOf(alarms: readonly Alarm[], path: string): Band[] {
-  return alarms
+/** What a chart of a parameter shows: the notes, and the alarms that read it or none. */
+export function bandsOf({ alarms, notes }: Pick<Marks, 'alarms' | 'notes'>, path: string): Band[] {
+  const shown = alarms
     .filter(({ values }) => {
       const names = Object.keys((values ?? {}) as object);
       return names.length === 0 || names.includes(path);
     })
     .map(({ raised, cleared, severity }) => ({ fromMs: raised, toMs: cleared, severity: severityOf(severity) }));
+  return [...notes.map(({ time, to }): Band => ({ fromMs: time, toMs: to ?? time, severity: 'note' })), ...shown];
 }
 
 const severityOf = (value: Severity): Severity => (SEVERITIES.includes(value) ? value : 'warning');

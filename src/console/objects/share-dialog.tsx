@@ -13,7 +13,7 @@ import { toAddress } from '../state/location.js';
 import { PLACE_NAMES } from '../state/places.js';
 import { may } from '../state/session.js';
 import { write } from '../state/write.js';
-import { formatDateTime, t, tn } from '../text/language.js';
+import { formatDateTime, loadTexts, type TextLoader, t, tn } from '../text/language.js';
 
 type Link = Routes['GET /api/v1/objects/{id}/links']['answer'][number];
 
@@ -27,6 +27,14 @@ const LIFETIMES: readonly (readonly [hours: number, unit: 'hour' | 'day', count:
 const USUAL_HOURS = '24';
 /** What a link shows that does not show values. */
 const POSITION_FIELDS = [...PLACE_NAMES, 'name', 'status'];
+
+const LINKS_TEXTS: TextLoader = {
+  en: () => import('../text/english-links.js'),
+  de: () => import('../text/german-links.js'),
+};
+
+/** Before it is shown. */
+export const loadOwnTexts = (): Promise<void> => loadTexts(LINKS_TEXTS);
 
 export function ShareDialog({ object, onClose }: { object: FleetObject; onClose: () => void }) {
   const { data, error, reload } = useFetched(

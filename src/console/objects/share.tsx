@@ -1,16 +1,15 @@
 /** The button that shares an object. Its dialog is loaded when it is first opened. */
 import { useSignal } from '@preact/signals';
 import type { FleetObject } from '../state/fleet.js';
-import { loadPart } from '../state/parts.js';
+import { loadPart, withTextsOf } from '../state/parts.js';
 import { may } from '../state/session.js';
-import { loadTexts, t } from '../text/language.js';
+import { t } from '../text/language.js';
 
 export function Share({ object }: { object: FleetObject }) {
   const dialog = useSignal<typeof import('./share-dialog.js') | null>(null);
   const path = `/objects/${object._id}`;
   const open = async (): Promise<void> => {
-    const load = () => Promise.all([import('./share-dialog.js'), loadTexts('links')]);
-    [dialog.value] = await loadPart(load);
+    dialog.value = await loadPart(() => import('./share-dialog.js').then(withTextsOf));
   };
   if (!may('PATCH', path) || !may('POST', `${path}/links`) || !may('GET', `${path}/links`)) return null;
   const close = (): void => {

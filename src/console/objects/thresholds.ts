@@ -1,11 +1,11 @@
 /** The thresholds of rules, as far as they are plain comparisons of a parameter with numbers. */
 type Severity = 'critical' | 'warning' | 'info';
 
-/** An alarm from when it was raised until it was cleared; null if it is open. */
+/** An alarm from when it was raised until it was cleared, null if it is open; or a note. */
 export interface Band {
   readonly fromMs: number;
   readonly toMs: number | null;
-  readonly severity: Severity;
+  readonly severity: Severity | 'note';
 }
 
 export interface Threshold {

@@ -4,8 +4,16 @@ import { Problem, useWork } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { toAddress } from '../state/location.js';
 import { write } from '../state/write.js';
-import { t } from '../text/language.js';
+import { loadTexts, type TextLoader, t } from '../text/language.js';
 import { changeMap } from './change-map.js';
+
+const SETTINGS_TEXTS: TextLoader = {
+  en: () => import('../text/english-settings.js'),
+  de: () => import('../text/german-settings.js'),
+};
+
+/** Before it is shown. */
+export const loadOwnTexts = (): Promise<void> => loadTexts(SETTINGS_TEXTS);
 
 export function AskMap() {
   const isClosed = useSignal(false);

@@ -6,10 +6,18 @@ import { Section } from '../parts/tabs.js';
 import { request } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { write } from '../state/write.js';
-import { t } from '../text/language.js';
+import { loadTexts, type TextLoader, t } from '../text/language.js';
 import { changeMap, type MapChoice, type Settings } from './change-map.js';
 
 const KINDS: readonly MapChoice['kind'][] = ['openfreemap', 'style', 'tiles', 'none'];
+
+const SETTINGS_TEXTS: TextLoader = {
+  en: () => import('../text/english-settings.js'),
+  de: () => import('../text/german-settings.js'),
+};
+
+/** Before it is shown. */
+export const loadOwnTexts = (): Promise<void> => loadTexts(SETTINGS_TEXTS);
 
 export function SettingsPage() {
   const { data, error } = useFetched(() => request('GET /api/v1/settings', {}));

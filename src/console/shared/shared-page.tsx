@@ -15,11 +15,16 @@ import { nowMs, serverNowMs, startClock } from '../state/clock.js';
 import { loadPart } from '../state/parts.js';
 import { isPlaceField, placeIn } from '../state/places.js';
 import { write } from '../state/write.js';
-import { formatDateTime, formatMoment, loadTexts, prepareNumbers, t } from '../text/language.js';
+import { formatDateTime, formatMoment, loadTexts, prepareNumbers, type TextLoader, t } from '../text/language.js';
 import type { PastChart } from './past-chart.js';
 import { PlaceMap } from './place-map.js';
 import { useTrail } from './trail.js';
 import { enterPin, followLink, lostSinceMs, phase, type SharedView, view } from './view.js';
+
+const LINKS_TEXTS: TextLoader = {
+  en: () => import('../text/english-links.js'),
+  de: () => import('../text/german-links.js'),
+};
 
 /** The secret is behind the `#` of the address, which browsers send to nobody. */
 export async function showSharedPage(element: HTMLElement): Promise<void> {
@@ -27,7 +32,7 @@ export async function showSharedPage(element: HTMLElement): Promise<void> {
   addEventListener('hashchange', () => location.reload());
   startClock(() => undefined);
   void followLink(secret);
-  await Promise.all([loadTexts('links'), loadTexts('pages')]);
+  await Promise.all([loadTexts(LINKS_TEXTS), loadTexts('pages')]);
   render(<SharedPage secret={secret} />, element);
   prepareNumbers();
 }

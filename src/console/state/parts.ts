@@ -45,6 +45,10 @@ export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
   }
 }
 
+/** A part, when the texts that it alone needs are there. */
+export const withTextsOf = <T extends { loadOwnTexts(): Promise<void> }>(part: T): Promise<T> =>
+  part.loadOwnTexts().then(() => part);
+
 /** A part that is loaded when it is first needed, and kept in the signal; null until it is there. */
 export function usePart<T>(part: Signal<T | null>, load: () => Promise<T>, isNeeded = true): T | null {
   useEffect(() => {

@@ -23,6 +23,7 @@ export const ENGLISH_HISTORY = {
   'interval.to': 'To',
   'interval.week': '7 days',
   'interval.wrong': '“From” must be before “To”.',
+  'history.note': 'Note',
   'replay.follow': 'Follow',
   'replay.moment': 'Moment',
   'replay.pause': 'Pause',

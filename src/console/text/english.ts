@@ -10,6 +10,7 @@ import type { ENGLISH_HISTORY } from './english-history.js';
 import type { ENGLISH_HOME } from './english-home.js';
 import type { ENGLISH_LINKS } from './english-links.js';
 import type { ENGLISH_MEANINGS } from './english-meanings.js';
+import type { ENGLISH_NOTES } from './english-notes.js';
 import type { ENGLISH_PAGES } from './english-pages.js';
 import type { ENGLISH_PALETTE } from './english-palette.js';
 import type { ENGLISH_REPORTS } from './english-reports.js';
@@ -135,6 +136,7 @@ export type BulkCatalogue = Readonly<Record<keyof typeof ENGLISH_BULK, string>>;
 export type ViewsCatalogue = Readonly<Record<keyof typeof ENGLISH_VIEWS, string>>;
 export type LinkCatalogue = Readonly<Record<keyof typeof ENGLISH_LINKS, string>>;
 export type CompareCatalogue = Readonly<Record<keyof typeof ENGLISH_COMPARE, string>>;
+export type NoteCatalogue = Readonly<Record<keyof typeof ENGLISH_NOTES, string>>;
 export type MeaningCatalogue = Readonly<Record<keyof typeof ENGLISH_MEANINGS, string>>;
 export type WhereCatalogue = Readonly<Record<keyof typeof ENGLISH_WHERE, string>>;
 export type Texts = Catalogue &
@@ -154,5 +156,6 @@ export type Texts = Catalogue &
   LinkCatalogue &
   WhereCatalogue &
   MeaningCatalogue &
+  NoteCatalogue &
   CompareCatalogue;
 export type TextKey = keyof Texts;

@@ -24,6 +24,7 @@ export const GERMAN_HISTORY: HistoryCatalogue = {
   'interval.to': 'Bis',
   'interval.week': '7 Tage',
   'interval.wrong': '„Von“ muss vor „Bis“ liegen.',
+  'history.note': 'Notiz',
   'replay.follow': 'Folgen',
   'replay.moment': 'Zeitpunkt',
   'replay.pause': 'Anhalten',

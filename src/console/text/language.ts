@@ -44,11 +44,6 @@ const MORE = {
     en: () => import('./english-data.js'),
     de: () => import('./german-data.js'),
   },
-  /** Of the dialogs of webhooks and sources. */
-  dialogs: {
-    en: () => import('./english-dialogs.js'),
-    de: () => import('./german-dialogs.js'),
-  },
   history: {
     en: () => import('./english-history.js'),
     de: () => import('./german-history.js'),
@@ -70,16 +65,6 @@ const MORE = {
   views: {
     en: () => import('./english-views.js'),
     de: () => import('./german-views.js'),
-  },
-  /** Of share links. */
-  links: {
-    en: () => import('./english-links.js'),
-    de: () => import('./german-links.js'),
-  },
-  /** Of the settings of the installation. */
-  settings: {
-    en: () => import('./english-settings.js'),
-    de: () => import('./german-settings.js'),
   },
   /** Of where objects are. */
   where: {

@@ -13,6 +13,7 @@ import { ENGLISH_HISTORY } from '../../../src/console/text/english-history.js';
 import { ENGLISH_HOME } from '../../../src/console/text/english-home.js';
 import { ENGLISH_LINKS } from '../../../src/console/text/english-links.js';
 import { ENGLISH_MEANINGS } from '../../../src/console/text/english-meanings.js';
+import { ENGLISH_NOTES } from '../../../src/console/text/english-notes.js';
 import { ENGLISH_PAGES } from '../../../src/console/text/english-pages.js';
 import { ENGLISH_PALETTE } from '../../../src/console/text/english-palette.js';
 import { ENGLISH_REPORTS } from '../../../src/console/text/english-reports.js';
@@ -34,6 +35,7 @@ const MORE: Readonly<Record<string, object>> = {
   history: ENGLISH_HISTORY,
   links: ENGLISH_LINKS,
   meanings: ENGLISH_MEANINGS,
+  notes: ENGLISH_NOTES,
   pages: ENGLISH_PAGES,
   palette: ENGLISH_PALETTE,
   reports: ENGLISH_REPORTS,

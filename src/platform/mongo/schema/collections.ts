@@ -213,5 +213,6 @@ function indexesOf(store: Store): IndexDescription[] {
   if (store.throughObjects === 'groups') indexes.push({ key: { group: 1, _id: 1 } });
   if (store.name === 'commands') indexes.push(...COMMAND_INDEXES);
   if (store.name === 'alarms') indexes.push(...ALARM_INDEXES);
+  if (store.name === 'notes') indexes.push({ key: { object: 1, time: 1, _id: 1 } });
   return indexes;
 }
