@@ -100,6 +100,7 @@ beforeAll(async () => {
   keys.set('{store}', (await send('/api/v1/{store}', 'POST')).body._id);
   const { headers } = await send('/api/v1/objects/{id}/commands/{command}', 'POST');
   keys.set('commands', headers.location?.split('/').at(-1) as string);
+  keys.set('notes', (await send('/api/v1/objects/{id}/notes', 'POST')).body._id);
   await service.admin('POST', 'rules', { name: 'Moving', when: { param: 'speed', op: '>', value: 0 } });
   await send('/api/v1/objects/{id}/packets', 'POST');
   await until(async () => {
