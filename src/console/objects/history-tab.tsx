@@ -129,15 +129,7 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
     const next = others.length < shown.length ? others : [...others, name].slice(-MAX_CHARTS);
     route(`${path}?${new URLSearchParams({ ...query, charts: textOfNames(next) })}`, true);
   };
-  const empty = useMemo(() => toEmptyChart(interval), [interval.fromMs, interval.toMs]);
-  const { data, error } = useFetched(
-    () => fetchSeries(object._id, shown, interval),
-    [JSON.stringify(shown), interval.fromMs, interval.toMs],
-  );
-  const chartOf = (name: string): ChartData | undefined => {
-    const found = data.value?.get(name);
-    return data.value && (found === undefined || found.times.length === 0) ? empty : found;
-  };
+  const { chartOf, error } = useCharts(object, shown, interval);
   const { data: marked, reload } = useMarks(object, interval);
   const marks = marked.value;
   const isWriting = useSignal(false);
@@ -183,6 +175,20 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
       {marks && marks.alarms.length > 0 && <marks.AlarmsOfInterval objectId={object._id} alarms={marks.alarms} />}
     </Section>
   );
+}
+
+/** The chart of each parameter; undefined until it is there. */
+function useCharts(object: FleetObject, shown: readonly string[], interval: IntervalMs) {
+  const empty = useMemo(() => toEmptyChart(interval), [interval.fromMs, interval.toMs]);
+  const { data, error } = useFetched(
+    () => fetchSeries(object._id, shown, interval),
+    [JSON.stringify(shown), interval.fromMs, interval.toMs],
+  );
+  const chartOf = (name: string): ChartData | undefined => {
+    const found = data.value?.get(name);
+    return data.value && (found === undefined || found.times.length === 0) ? empty : found;
+  };
+  return { chartOf, error };
 }
 
 async function fetchMarks(object: FleetObject, interval: IntervalMs) {
