@@ -142,11 +142,7 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
           <a class="button small" href={toAddress(comparisonOf(object._id, shown, interval))}>
             {t('history.compare')}
           </a>
-          {may('POST', `/objects/${object._id}/notes`) && (
-            <button type="button" class="button small" onClick={() => write(isWriting)(true)}>
-              {t('history.note')}
-            </button>
-          )}
+          <NoteButton objectId={object._id} onClick={() => write(isWriting)(true)} />
           <Exports object={object} interval={interval} hasPlaces={hasPlaces} />
         </div>
       }
@@ -176,6 +172,13 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
     </Section>
   );
 }
+
+const NoteButton = ({ objectId, onClick }: { objectId: string; onClick: () => void }) =>
+  may('POST', `/objects/${objectId}/notes`) ? (
+    <button type="button" class="button small" onClick={onClick}>
+      {t('history.note')}
+    </button>
+  ) : null;
 
 /** The chart of each parameter; undefined until it is there. */
 function useCharts(object: FleetObject, shown: readonly string[], interval: IntervalMs) {
