@@ -1,4 +1,4 @@
-/** The console: restores the session, then shows the page of the address. The page of a share link needs no session. */
+/** The console: restores the session, then shows the page of the address. Share links and walls need no session. */
 
 import { render } from 'preact';
 import { App } from './shell/app.js';
@@ -13,6 +13,8 @@ import { loadLanguage, mendBrowserLanguage } from './text/language.js';
 
 /** The page of a share link, whose visitors have no session. */
 const SHARED = /^\/s\/?$/;
+/** Saved views on a screen of their own, which has a token. */
+const WALL = /^\/wall\//;
 
 async function start(): Promise<void> {
   mendBrowserLanguage();
@@ -22,6 +24,11 @@ async function start(): Promise<void> {
   if (SHARED.test(toPath(location.pathname))) {
     const { showSharedPage } = await loadPart(() => import('./shared/shared-page.js'));
     await showSharedPage(element);
+    return;
+  }
+  if (WALL.test(toPath(location.pathname))) {
+    const { showWall } = await loadPart(() => import('./wall/wall-page.js'));
+    await showWall(element);
     return;
   }
   startClock(() => {

@@ -40,6 +40,8 @@ export function MapPanel({ question }: { question: ComponentChildren }) {
   const showRef = useRef(show);
   showRef.current = show;
   const several = useSignal<Several | null>(null);
+  /** What the address said of the map when it was last followed. */
+  const at = useRef(place.peek());
   stateRevision.value;
   objectRevision.value;
   isLost.value;
@@ -60,10 +62,18 @@ export function MapPanel({ question }: { question: ComponentChildren }) {
         },
         onSeveral: (ids, at) => write(several)({ ids, at }),
         onMoving: () => write(several)(null),
-        onMove: ({ lat, lon, zoom }) =>
-          showRef.current({ at: `${lat.toFixed(5)},${lon.toFixed(5)},${zoom.toFixed(2)}` }),
+        onMove: ({ lat, lon, zoom }) => {
+          at.current = `${lat.toFixed(5)},${lon.toFixed(5)},${zoom.toFixed(2)}`;
+          showRef.current({ at: at.current });
+        },
       });
   }, isMapWanted.value);
+  // Another address was opened: a saved view, or one of the history.
+  useEffect(() => {
+    if (place.value === at.current) return;
+    at.current = place.value;
+    map.current?.goTo(parsePlace(place.value));
+  }, [place.value]);
   const shown = useShown();
   // Before the objects are put on the map: it begins at the selected one.
   useEffect(() => map.current?.select(selectedId.value), [selectedId.value, state]);

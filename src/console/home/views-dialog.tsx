@@ -1,5 +1,5 @@
 /** The menu of saved views: opens one, saves what is shown as one, and removes one's own. */
-import { useSignal } from '@preact/signals';
+import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Dialog } from '../parts/dialog.js';
 import { Field, Form, Problem, Select, useWork } from '../parts/form.js';
@@ -7,16 +7,26 @@ import { Icon } from '../parts/icon.js';
 import { notify, Skeleton } from '../parts/notices.js';
 import { request } from '../state/api.js';
 import { toAddress } from '../state/location.js';
+import { usePart } from '../state/parts.js';
 import { groupsBelow, namedOf, nameOf, titleOf } from '../state/references.js';
 import { may, user } from '../state/session.js';
 import { write } from '../state/write.js';
-import { t } from '../text/language.js';
+import { loadTexts, t } from '../text/language.js';
 import { isMine, loadSavedViews, pathOfView, type SavedView, savedViews } from './saved-views.js';
 
 export function ViewsDialog({ onClose }: { onClose: () => void }) {
   const work = useWork();
   useEffect(() => void work.run(loadSavedViews), []);
+  const isWall = useSignal(false);
+  const part = usePart(wallForm, loadWallForm, isWall.value);
   const views = savedViews.value;
+  if (views !== null && isWall.value && part) {
+    return (
+      <Dialog title={t('views.wall')} onClose={onClose} size="medium">
+        <part.WallForm views={views} onClose={onClose} />
+      </Dialog>
+    );
+  }
   return (
     <Dialog title={t('views.title')} onClose={onClose} size="medium">
       <Problem error={work.error.value} />
@@ -29,10 +39,19 @@ export function ViewsDialog({ onClose }: { onClose: () => void }) {
           ))}
         </ul>
       )}
+      {views !== null && views.length > 0 && may('POST', '/account/tokens') && (
+        <button type="button" class="link-button" aria-busy={isWall.value} onClick={() => write(isWall)(true)}>
+          {t('views.wall')}
+        </button>
+      )}
       {may('POST', '/views') && <Save onSaved={onClose} />}
     </Dialog>
   );
 }
+
+const wallForm = signal<typeof import('../wall/wall-form.js') | null>(null);
+
+const loadWallForm = async () => (await Promise.all([import('../wall/wall-form.js'), loadTexts('links')]))[0];
 
 function Item({ view, onOpen }: { view: SavedView; onOpen: () => void }) {
   const work = useWork();

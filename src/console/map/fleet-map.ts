@@ -43,6 +43,8 @@ export interface FleetMap {
   showGeofences(shown: readonly Geofence[]): void;
   zoomBy(levels: number, originalEvent: Event): void;
   showAll(): void;
+  /** Goes to a place at once; null for where the objects are. */
+  goTo(place: MapPlace | null): void;
   remove(): void;
 }
 
@@ -102,6 +104,11 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
     showAll(): void {
       follower.select(null);
       camera.showAll(true);
+    },
+    goTo(place): void {
+      follower.select(null);
+      if (place === null) camera.showAll(false);
+      else camera.jumpTo(place);
     },
     remove: (): void => map.remove(),
   };
@@ -188,7 +195,12 @@ function createCamera(map: GlMap, points: ObjectPoints, { place, uncovered }: Ca
   map.on('movestart', ({ originalEvent }) => {
     if (originalEvent !== undefined) showsAll = false;
   });
-  if (place !== null) map.jumpTo({ center: [place.lon, place.lat], zoom: place.zoom });
+  if (place !== null) jumpTo(place);
+  function jumpTo({ lat, lon, zoom }: MapPlace): void {
+    showsAll = false;
+    isPlaced = true;
+    map.jumpTo({ center: [lon, lat], zoom });
+  }
   function showAll(isAnimated: boolean): void {
     const extent = points.extent();
     if (extent === null) return;
@@ -215,6 +227,7 @@ function createCamera(map: GlMap, points: ObjectPoints, { place, uncovered }: Ca
   }
   return {
     showAll,
+    jumpTo,
     goTo,
     /** The first objects with a place decide where the map begins, unless one is selected. */
     begin(selected: string | null): void {

@@ -1,4 +1,4 @@
-/** Requests to the server that the page came from, through the client, with the cookie of the session. */
+/** Requests to the server that the page came from, through the client, with the cookie of the session or the token of a wall. */
 import { signal } from '@preact/signals';
 import { VigilError } from '../../client/client-error.js';
 import { createEventStream, type EventOptions, type EventStream } from '../../client/events.js';
@@ -6,6 +6,7 @@ import { type PageSize, readPages } from '../../client/listing.js';
 import type { Query } from '../../client/query.js';
 import { createSend, type HttpAnswer, type HttpRequest, type RequestSettings } from '../../client/requests.js';
 import { createRouteRequest } from '../../client/routes.js';
+import type { TokenSource } from '../../client/token-source.js';
 import { learnFromAnswer } from './clock.js';
 import { BASE } from './location.js';
 import { createTransport } from './transport.js';
@@ -22,14 +23,25 @@ export interface Entity extends Json {
 /** True while the last request found no server. */
 export const isOffline = signal(false);
 
+let actingToken: string | null = null;
+
+/** From now on requests have this token, and no cookie. */
+export function actAs(token: string): void {
+  actingToken = token;
+}
+
+const tokens: TokenSource = { current: async () => actingToken, renew: async () => false };
+
 // The parts of the client that every page needs: the whole client would be a third larger.
 const settings: RequestSettings = {
   url: BASE,
-  credentials: 'same-origin',
+  get credentials() {
+    return actingToken === null ? 'same-origin' : 'omit';
+  },
   attempts: 3,
   timeoutMs: 30_000,
   retryMs: 400,
-  tokens: { current: async () => null, renew: async () => false },
+  tokens,
   fetch: async (...args) => {
     const sentMs = Date.now();
     const answer = await fetch(...args);
@@ -74,7 +86,7 @@ export const requestWithoutLogin = createRouteRequest((request) => send(request,
 
 /** Live events, reconnected at their last position. */
 export const createEvents = (options: EventOptions): EventStream =>
-  createEventStream({ open: createTransport(sendOnce) }, options);
+  createEventStream({ open: createTransport(sendOnce, tokens) }, options);
 
 /** The pages of a list; the path is written without /api/v1, as permissions are. `limit` bounds the whole list. */
 export const listPages = <T>(path: string, query: ListQuery, pageSize?: PageSize): AsyncGenerator<T[]> =>

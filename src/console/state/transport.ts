@@ -6,16 +6,16 @@
 import type { EventRequest, EventSignal, OpenEvents } from '../../client/event-source.js';
 import { createPolling } from '../../client/polling.js';
 import type { Send } from '../../client/requests.js';
+import type { TokenSource } from '../../client/token-source.js';
 import { createWebSockets, type WebSocketClass } from '../../client/web-socket.js';
 import { BASE } from './location.js';
 
-const ANONYMOUS = { current: async () => null, renew: async () => false };
 /** Then another WebSocket is tried: the last one may have failed only because the server was starting. */
 const POLLING_MS = 300_000;
 
-export function createTransport(send: Send): OpenEvents {
+export function createTransport(send: Send, tokens: TokenSource): OpenEvents {
   const { WebSocket } = globalThis as { WebSocket?: WebSocketClass };
-  const openSocket = createWebSockets({ url: BASE, tokens: ANONYMOUS, WebSocket });
+  const openSocket = createWebSockets({ url: BASE, tokens, WebSocket });
   return (request) => openFirst(openSocket, createPolling(send), request);
 }
 

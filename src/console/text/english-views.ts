@@ -24,4 +24,5 @@ export const ENGLISH_VIEWS = {
   'views.remove': 'Remove {name}',
   'views.save': 'Save what is shown',
   'views.saved': '{name} is saved',
+  'views.wall': 'Show on a screen …',
 } as const;

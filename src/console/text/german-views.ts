@@ -26,4 +26,5 @@ export const GERMAN_VIEWS: ViewsCatalogue = {
   'views.remove': '{name} entfernen',
   'views.save': 'Speichern, was gezeigt wird',
   'views.saved': '{name} ist gespeichert',
+  'views.wall': 'Auf einem Bildschirm zeigen …',
 };

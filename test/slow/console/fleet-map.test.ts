@@ -96,6 +96,18 @@ test('lists the objects before the map is loaded, and zooms as soon as it is', a
   await untilMiddle(page, ONLINE);
 });
 
+test('goes where a saved view says, also while it is shown, and back', async () => {
+  const { body } = await service.admin('POST', 'views', { name: 'There', query: 'at=30,-40,9' });
+  const page = await browser.openAs('/?at=0,0,9');
+  await page.locator(drawn).waitFor();
+  await page.getByRole('button', { name: 'Views', exact: true }).click();
+  await page.getByRole('dialog').getByRole('link', { name: 'There' }).click();
+  await untilMiddle(page, ONLINE);
+  await page.goBack();
+  await until(async () => (await colorsAt(page, [0]))[0] !== ONLINE, 'the map where it was before');
+  await service.admin('DELETE', `views/${body._id}`);
+});
+
 test('begins at the selected object, not at all objects', async () => {
   const { body } = await service.admin('POST', 'objects', { id: 'far', name: 'Far' });
   await service.admin('POST', 'objects/far/packets', { lat: -30, lon: 70 });
