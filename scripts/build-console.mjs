@@ -108,16 +108,17 @@ const PRELOADED = [
   ['^/objects/[^/]+/history/?$', ['objects/object-page.tsx', 'objects/history-tab.tsx', 'objects/plot.ts']],
 ];
 
-/** What the first page loads later: it finds there what it shares with the page, which would be files of their own otherwise. */
+/** What the first page loads later, and what contains it: it finds there what it shares with the page, which would be files of their own otherwise. */
 const FIRST_PAGE = 'home/home.tsx';
 const OF_FIRST_PAGE = [
-  'attention.tsx',
-  'choice.tsx',
-  'object-card.tsx',
-  'object-table.tsx',
-  'tiles.tsx',
-  'views-dialog.tsx',
-].map((file) => `home/${file}`);
+  'home/attention.tsx',
+  'home/choice.tsx',
+  'home/object-card.tsx',
+  'home/object-table.tsx',
+  'home/tiles.tsx',
+  'home/views-dialog.tsx',
+  'wall/wall-page.tsx',
+];
 
 const importOf = (file) => `import ${JSON.stringify(file)};`;
 

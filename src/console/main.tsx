@@ -11,32 +11,30 @@ import { mayHaveSession, restoreSession } from './state/session.js';
 import { loadTheme } from './state/theme.js';
 import { loadLanguage, mendBrowserLanguage } from './text/language.js';
 
-/** The page of a share link, whose visitors have no session. */
-const SHARED = /^\/s\/?$/;
-/** Saved views on a screen of their own, which has a token. */
-const WALL = /^\/wall\//;
+interface Outside {
+  show(element: HTMLElement): Promise<void>;
+}
+
+/** What is shown without a session: an object to the visitors of a share link, saved views on a screen that has a token. */
+function loadOutside(path: string): (() => Promise<Outside>) | null {
+  if (/^\/s\/?$/.test(path)) return () => import('./shared/shared-page.js');
+  return path.startsWith('/wall/') ? () => import('./wall/wall-page.js') : null;
+}
 
 async function start(): Promise<void> {
   mendBrowserLanguage();
   loadTheme();
   const element = document.getElementById('console');
   if (element === null) return;
-  if (SHARED.test(toPath(location.pathname))) {
-    const { showSharedPage } = await loadPart(() => import('./shared/shared-page.js'));
-    await showSharedPage(element);
-    return;
-  }
-  if (WALL.test(toPath(location.pathname))) {
-    const { showWall } = await loadPart(() => import('./wall/wall-page.js'));
-    await showWall(element);
-    return;
-  }
+  const path = toPath(location.pathname);
+  const load = loadOutside(path);
+  if (load !== null) return (await loadPart(load)).show(element);
   startClock(() => {
     if (mayHaveSession()) void requestWithoutLogin('GET /api/v1/auth', {}).catch(() => undefined);
   });
   const session = restoreSession().catch(() => undefined);
   // Together, not one after the other. What fails here is loaded, and reported, where it is shown.
-  void preloadPage(toPath(location.pathname)).catch(() => undefined);
+  void preloadPage(path).catch(() => undefined);
   await loadLanguage();
   render(<App />, element);
   await session;

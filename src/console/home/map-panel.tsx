@@ -14,7 +14,7 @@ import { isLost } from '../state/live.js';
 import { usePart } from '../state/parts.js';
 import { isDark } from '../state/theme.js';
 import { write } from '../state/write.js';
-import { t } from '../text/language.js';
+import { loadTexts, t } from '../text/language.js';
 import { useShow } from './address.js';
 import type { Several } from './choice.js';
 import { isFiltered, place, search, selectedId, visible } from './selection.js';
@@ -28,9 +28,11 @@ const looksTurn = computed(() => Math.floor(nowMs.value / LOOKS_MS));
 
 const choice = signal<typeof import('./choice.js') | null>(null);
 
+const loadChoice = () => loadTexts('views').then(() => import('./choice.js'));
+
 /** It is loaded when somebody first clicks where several objects are. */
 function Choice({ several }: { several: Signal<Several | null> }) {
-  const part = usePart(choice, () => import('./choice.js'), several.value !== null);
+  const part = usePart(choice, loadChoice, several.value !== null);
   return part && <part.Choice several={several} />;
 }
 
@@ -63,8 +65,8 @@ export function MapPanel({ question }: { question: ComponentChildren }) {
         onSeveral: (ids, at) => write(several)({ ids, at }),
         onMoving: () => write(several)(null),
         onMove: ({ lat, lon, zoom }) => {
-          at.current = `${lat.toFixed(5)},${lon.toFixed(5)},${zoom.toFixed(2)}`;
-          showRef.current({ at: at.current });
+          showRef.current({ at: `${lat.toFixed(5)},${lon.toFixed(5)},${zoom.toFixed(2)}` });
+          at.current = place.peek();
         },
       });
   }, isMapWanted.value);

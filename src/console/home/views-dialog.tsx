@@ -7,11 +7,11 @@ import { Icon } from '../parts/icon.js';
 import { notify, Skeleton } from '../parts/notices.js';
 import { request } from '../state/api.js';
 import { toAddress } from '../state/location.js';
-import { usePart } from '../state/parts.js';
+import { usePart, withTextsOf } from '../state/parts.js';
 import { groupsBelow, namedOf, nameOf, titleOf } from '../state/references.js';
 import { may, user } from '../state/session.js';
 import { write } from '../state/write.js';
-import { loadTexts, t } from '../text/language.js';
+import { t } from '../text/language.js';
 import { isMine, loadSavedViews, pathOfView, type SavedView, savedViews } from './saved-views.js';
 
 export function ViewsDialog({ onClose }: { onClose: () => void }) {
@@ -51,7 +51,7 @@ export function ViewsDialog({ onClose }: { onClose: () => void }) {
 
 const wallForm = signal<typeof import('../wall/wall-form.js') | null>(null);
 
-const loadWallForm = async () => (await Promise.all([import('../wall/wall-form.js'), loadTexts('links')]))[0];
+const loadWallForm = () => import('../wall/wall-form.js').then(withTextsOf);
 
 function Item({ view, onOpen }: { view: SavedView; onOpen: () => void }) {
   const work = useWork();

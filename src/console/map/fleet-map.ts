@@ -106,7 +106,6 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
       camera.showAll(true);
     },
     goTo(place): void {
-      follower.select(null);
       if (place === null) camera.showAll(false);
       else camera.jumpTo(place);
     },

@@ -7,7 +7,6 @@ import { Icon } from '../parts/icon.js';
 import { Labels } from '../parts/labels.js';
 import { Empty, NotPermitted, Skeleton } from '../parts/notices.js';
 import { Tabs } from '../parts/tabs.js';
-import { WrongClock } from '../parts/wrong-clock.js';
 import { VigilError } from '../state/api.js';
 import { labelsOf } from '../state/by-name.js';
 import { useFetched } from '../state/fetched.js';
@@ -73,6 +72,15 @@ function Whereabouts({ object }: { object: FleetObject }) {
   return part && <part.Where object={object} />;
 }
 
+const clock = signal<typeof import('../parts/wrong-clock.js') | null>(null);
+
+/** Few devices have a wrong one. */
+function Clock({ object }: { object: FleetObject }) {
+  const load = () => loadTexts('where').then(() => import('../parts/wrong-clock.js'));
+  const part = usePart(clock, load, Boolean(object.wrongClock));
+  return part && <part.WrongClock object={object} />;
+}
+
 function Head({ object: { _id } }: { object: FleetObject }) {
   stateRevision.value;
   objectRevision.value;
@@ -92,7 +100,7 @@ function Head({ object: { _id } }: { object: FleetObject }) {
             </span>
           )}
           <code>{object.id}</code>
-          <WrongClock object={object} />
+          <Clock object={object} />
           {object.status && <span class="tag">{object.status}</span>}
           <Labels labels={labelsOf(object)} />
         </p>

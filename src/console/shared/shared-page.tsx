@@ -27,7 +27,7 @@ const LINKS_TEXTS: TextLoader = {
 };
 
 /** The secret is behind the `#` of the address, which browsers send to nobody. */
-export async function showSharedPage(element: HTMLElement): Promise<void> {
+export async function show(element: HTMLElement): Promise<void> {
   const secret = location.hash.slice(1);
   addEventListener('hashchange', () => location.reload());
   startClock(() => undefined);

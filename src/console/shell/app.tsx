@@ -10,7 +10,7 @@ import { toAddress } from '../state/location.js';
 import { loadPart } from '../state/parts.js';
 import { isAskingLogin, user } from '../state/session.js';
 import { write } from '../state/write.js';
-import { prepareNumbers } from '../text/language.js';
+import { loadTexts, prepareNumbers } from '../text/language.js';
 import { Frame } from './frame.js';
 import { NotFound } from './not-found.js';
 import { ROUTES } from './routes.js';
@@ -23,11 +23,12 @@ export function App() {
 
 const login = signal<typeof import('../account/login.js') | null>(null);
 
+const loadLogin = async () => (await Promise.all([import('../account/login.js'), loadTexts('pages')]))[0];
+
 /** Most pages do without. */
 function Login({ isAgain }: { isAgain: boolean }) {
   useEffect(() => {
-    if (login.peek() === null)
-      void loadPart(() => import('../account/login.js')).then((loaded) => write(login)(loaded));
+    if (login.peek() === null) void loadPart(loadLogin).then(write(login));
   }, []);
   if (login.value === null) return <div class="splash" aria-busy="true" />;
   return isAgain ? <login.value.LoginDialog /> : <login.value.LoginPage />;

@@ -25,7 +25,7 @@ export const isOffline = signal(false);
 
 let actingToken: string | null = null;
 
-/** From now on requests have this token, and no cookie. */
+/** From now on requests have this token, which counts before a cookie. */
 export function actAs(token: string): void {
   actingToken = token;
 }
@@ -35,9 +35,7 @@ const tokens: TokenSource = { current: async () => actingToken, renew: async () 
 // The parts of the client that every page needs: the whole client would be a third larger.
 const settings: RequestSettings = {
   url: BASE,
-  get credentials() {
-    return actingToken === null ? 'same-origin' : 'omit';
-  },
+  credentials: 'same-origin',
   attempts: 3,
   timeoutMs: 30_000,
   retryMs: 400,

@@ -1,14 +1,13 @@
 /** The texts of alarms in English. */
 export const ENGLISH_ALARMS = {
   'alarm.acknowledge': 'Acknowledge',
-  'alarm.acknowledgeWithNote': 'Acknowledge with this note',
   'alarm.acknowledgedBy': 'Acknowledged by {name}',
+  'alarm.acknowledgeWithNote': 'Acknowledge with this note',
   'alarm.addNote': 'Add note',
   'alarm.choose': 'Choose {name}, {object}',
   'alarm.clear': 'Clear',
   'alarm.clearAbout':
     'It ends now, whatever its condition. The next packet for which the condition holds begins another alarm.',
-  'alarm.clearTitle': 'Clear this alarm?',
   'alarm.cleared': 'Cleared',
   'alarm.clearedBy': 'Cleared by {name}',
   'alarm.clearedCondition': 'Cleared: the condition has ended',
@@ -18,6 +17,7 @@ export const ENGLISH_ALARMS = {
   'alarm.clearedRuleChanged': 'Cleared: the rule was changed',
   'alarm.clearedRuleInactive': 'Cleared: the rule was switched off',
   'alarm.clearedRuleRemoved': 'Cleared: the rule was removed',
+  'alarm.clearTitle': 'Clear this alarm?',
   'alarm.detail': 'Alarm',
   'alarm.history': 'What happened',
   'alarm.holds': 'holds',
@@ -36,8 +36,8 @@ export const ENGLISH_ALARMS = {
   'alarm.silent': 'silent',
   'alarm.since': 'since {moment}',
   'alarm.somebody': 'another user',
-  'alarm.toRule': 'Rule',
   'alarm.toldWebhook': 'Webhook told',
+  'alarm.toRule': 'Rule',
   'alarm.unknown': 'not known',
   'alarm.waits': 'Not acknowledged',
   'alarm.was': 'was {value}',
@@ -66,4 +66,7 @@ export const ENGLISH_ALARMS = {
   'alarms.soundOn': 'Sound is on',
   'alarms.waiting.one': '{count} not acknowledged',
   'alarms.waiting.other': '{count} not acknowledged',
+  'attention.acknowledge': 'Acknowledge {name}, {object}',
+  'attention.all': 'All {count} open alarms',
+  'attention.title': 'Needs attention',
 } as const;

@@ -1,8 +1,5 @@
 /** The texts of the first page in English. */
 export const ENGLISH_HOME = {
-  'attention.acknowledge': 'Acknowledge {name}, {object}',
-  'attention.all': 'All {count} open alarms',
-  'attention.title': 'Needs attention',
   'direction.0': 'north',
   'direction.1': 'north-east',
   'direction.2': 'east',
@@ -29,8 +26,6 @@ export const ENGLISH_HOME = {
   'list.soFar.one': '{count} object so far',
   'list.soFar.other': '{count} objects so far',
   'map.fit': 'Show all objects',
-  'map.several': '{count} objects here',
-  'map.severalMore': 'The first {count} are shown. Zoom in, or search.',
   'narrow.group': 'Group',
   'narrow.label': 'Label',
   'narrow.model': 'Model',

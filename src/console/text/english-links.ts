@@ -1,4 +1,4 @@
-/** The texts of share links and walls in English: of the page for visitors, and of the dialog that creates them. */
+/** The texts of share links in English: of the page for visitors, and of the dialog that creates them. */
 export const ENGLISH_LINKS = {
   'links.about': 'Everybody who has the link sees this object live, without an account, and nothing else.',
   'links.create': 'Create link',
@@ -36,17 +36,4 @@ export const ENGLISH_LINKS = {
   'shared.wrongPin': 'This PIN is wrong.',
   'unit.hour.one': '{count} hour',
   'unit.hour.other': '{count} hours',
-  'wall.about': 'A screen that nobody touches shows these views in turns, live and without a login.',
-  'wall.address': 'Address for the screen',
-  'wall.ended': 'This address is no longer valid',
-  'wall.every': 'Seconds for each view',
-  'wall.kept': 'Done',
-  'wall.lifetime': 'Valid for',
-  'wall.lost': 'No connection since {moment}',
-  'wall.make': 'Make the address',
-  'wall.missing': 'These views are not there any more',
-  'wall.once':
-    'Whoever has this address sees what you see on these views, until {time}. It is shown once; its token is among yours, where you can revoke it.',
-  'wall.tokenName': 'Screen: {names}',
-  'wall.views': 'Views',
 } as const;

@@ -8,6 +8,9 @@ export const ENGLISH_WHERE = {
   'nearest.place': 'Address, or latitude and longitude',
   'nearest.title': 'Nearest to a place',
   'nearest.which': 'Which place',
+  'object.wrongClock': 'clock wrong since {moment}',
+  'object.wrongClockPackets':
+    'The clock of the device says {moment}. Packets with a wrong time: {count}. They have the time of their arrival.',
   'where.address': 'Show the address',
   'where.addressFailed': 'The geocoder does not answer.',
   'where.direction.0': 'N',

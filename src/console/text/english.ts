@@ -17,6 +17,7 @@ import type { ENGLISH_REPORTS } from './english-reports.js';
 import type { ENGLISH_RULES } from './english-rules.js';
 import type { ENGLISH_SETTINGS } from './english-settings.js';
 import type { ENGLISH_VIEWS } from './english-views.js';
+import type { ENGLISH_WALL } from './english-wall.js';
 import type { ENGLISH_WHERE } from './english-where.js';
 
 export const ENGLISH = {
@@ -50,14 +51,8 @@ export const ENGLISH = {
   'list.nothingFound': 'Nothing found for “{text}”.',
   'list.search': 'Search by name or id',
   'live.time': 'Time',
-  'login.about': 'Monitor and control your objects.',
-  'login.again': 'Log in again',
-  'login.ended': 'Your session has ended. Log in to go on where you were.',
   'login.login': 'Login',
   'login.password': 'Password',
-  'login.submit': 'Log in',
-  'login.title': 'Welcome to Vigil',
-  'login.wrong': 'The login or the password is wrong.',
   'map.impossible': 'The map needs WebGL, which this browser does not offer.',
   'map.label': 'Map',
   'map.missing': 'The map background cannot be loaded at the moment. Everything else works.',
@@ -87,15 +82,11 @@ export const ENGLISH = {
   'profile.details': 'Details',
   'profile.email': 'Email',
   'profile.saved': 'Saved',
-  'settings.remove': 'Remove',
   'settings.removeTitle': 'Remove {name}?',
   'severity.critical': 'Critical',
   'severity.info': 'Info',
   'severity.warning': 'Warning',
   'sharing.user': 'User',
-  'object.wrongClock': 'clock wrong since {moment}',
-  'object.wrongClockPackets':
-    'The clock of the device says {moment}. Packets with a wrong time: {count}. They have the time of their arrival.',
   'state.never': 'no packet yet',
   'state.offline': 'Offline',
   'state.online': 'Online',
@@ -105,12 +96,9 @@ export const ENGLISH = {
   'status.lost': 'Offline',
   'tab.commands': 'Commands',
   'tab.history': 'History',
-  'tab.live': 'Live',
-  'tab.settings': 'Settings',
   'theme.auto': 'System',
   'theme.dark': 'Dark',
   'theme.light': 'Light',
-  'tokens.scopes': 'Permitted requests',
   'tokens.scopesHint': 'One per line: METHOD /path/pattern',
   'unit.day.one': '{count} day',
   'unit.day.other': '{count} days',
@@ -138,6 +126,7 @@ export type LinkCatalogue = Readonly<Record<keyof typeof ENGLISH_LINKS, string>>
 export type CompareCatalogue = Readonly<Record<keyof typeof ENGLISH_COMPARE, string>>;
 export type NoteCatalogue = Readonly<Record<keyof typeof ENGLISH_NOTES, string>>;
 export type MeaningCatalogue = Readonly<Record<keyof typeof ENGLISH_MEANINGS, string>>;
+export type WallCatalogue = Readonly<Record<keyof typeof ENGLISH_WALL, string>>;
 export type WhereCatalogue = Readonly<Record<keyof typeof ENGLISH_WHERE, string>>;
 export type Texts = Catalogue &
   ChannelCatalogue &
@@ -154,6 +143,7 @@ export type Texts = Catalogue &
   BulkCatalogue &
   ViewsCatalogue &
   LinkCatalogue &
+  WallCatalogue &
   WhereCatalogue &
   MeaningCatalogue &
   NoteCatalogue &

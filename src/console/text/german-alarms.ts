@@ -3,14 +3,13 @@ import type { AlarmCatalogue } from './english.js';
 
 export const GERMAN_ALARMS: AlarmCatalogue = {
   'alarm.acknowledge': 'Quittieren',
-  'alarm.acknowledgeWithNote': 'Mit dieser Notiz quittieren',
   'alarm.acknowledgedBy': 'Quittiert von {name}',
+  'alarm.acknowledgeWithNote': 'Mit dieser Notiz quittieren',
   'alarm.addNote': 'Notiz hinzufügen',
   'alarm.choose': '{name}, {object} auswählen',
   'alarm.clear': 'Beenden',
   'alarm.clearAbout':
     'Er endet jetzt, was auch immer seine Bedingung sagt. Das nächste Paket, für das sie erfüllt ist, löst einen neuen Alarm aus.',
-  'alarm.clearTitle': 'Diesen Alarm beenden?',
   'alarm.cleared': 'Beendet',
   'alarm.clearedBy': 'Beendet von {name}',
   'alarm.clearedCondition': 'Beendet: Die Bedingung ist nicht mehr erfüllt',
@@ -20,6 +19,7 @@ export const GERMAN_ALARMS: AlarmCatalogue = {
   'alarm.clearedRuleChanged': 'Beendet: Die Regel wurde geändert',
   'alarm.clearedRuleInactive': 'Beendet: Die Regel wurde abgeschaltet',
   'alarm.clearedRuleRemoved': 'Beendet: Die Regel wurde entfernt',
+  'alarm.clearTitle': 'Diesen Alarm beenden?',
   'alarm.detail': 'Alarm',
   'alarm.history': 'Verlauf',
   'alarm.holds': 'erfüllt',
@@ -38,8 +38,8 @@ export const GERMAN_ALARMS: AlarmCatalogue = {
   'alarm.silent': 'meldet sich nicht',
   'alarm.since': 'seit {moment}',
   'alarm.somebody': 'anderer Benutzer',
-  'alarm.toRule': 'Regel',
   'alarm.toldWebhook': 'Webhook benachrichtigt',
+  'alarm.toRule': 'Regel',
   'alarm.unknown': 'nicht bekannt',
   'alarm.waits': 'Nicht quittiert',
   'alarm.was': 'war {value}',
@@ -68,4 +68,7 @@ export const GERMAN_ALARMS: AlarmCatalogue = {
   'alarms.soundOn': 'Ton ist an',
   'alarms.waiting.one': '{count} nicht quittiert',
   'alarms.waiting.other': '{count} nicht quittiert',
+  'attention.acknowledge': '{name} quittieren, {object}',
+  'attention.all': 'Alle {count} offenen Alarme',
+  'attention.title': 'Braucht Aufmerksamkeit',
 };

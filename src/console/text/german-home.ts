@@ -2,9 +2,6 @@
 import type { HomeCatalogue } from './english.js';
 
 export const GERMAN_HOME: HomeCatalogue = {
-  'attention.acknowledge': '{name} quittieren, {object}',
-  'attention.all': 'Alle {count} offenen Alarme',
-  'attention.title': 'Braucht Aufmerksamkeit',
   'direction.0': 'nach Norden',
   'direction.1': 'nach Nordosten',
   'direction.2': 'nach Osten',
@@ -31,8 +28,6 @@ export const GERMAN_HOME: HomeCatalogue = {
   'list.soFar.one': 'Bisher {count} Objekt',
   'list.soFar.other': 'Bisher {count} Objekte',
   'map.fit': 'Alle Objekte zeigen',
-  'map.several': '{count} Objekte hier',
-  'map.severalMore': 'Die ersten {count}. Vergrößern oder suchen Sie.',
   'narrow.group': 'Gruppe',
   'narrow.label': 'Label',
   'narrow.model': 'Modell',

@@ -1,4 +1,4 @@
-/** The texts of share links and walls in German: of the page for visitors, and of the dialog that creates them. */
+/** The texts of share links in German: of the page for visitors, and of the dialog that creates them. */
 import type { LinkCatalogue } from './english.js';
 
 export const GERMAN_LINKS: LinkCatalogue = {
@@ -38,17 +38,4 @@ export const GERMAN_LINKS: LinkCatalogue = {
   'shared.wrongPin': 'Diese PIN ist falsch.',
   'unit.hour.one': '{count} Stunde',
   'unit.hour.other': '{count} Stunden',
-  'wall.about': 'Ein Bildschirm, den niemand bedient, zeigt diese Ansichten im Wechsel, live und ohne Anmeldung.',
-  'wall.address': 'Adresse für den Bildschirm',
-  'wall.ended': 'Diese Adresse gilt nicht mehr',
-  'wall.every': 'Sekunden je Ansicht',
-  'wall.kept': 'Fertig',
-  'wall.lifetime': 'Gültig für',
-  'wall.lost': 'Keine Verbindung seit {moment}',
-  'wall.make': 'Adresse erstellen',
-  'wall.missing': 'Diese Ansichten gibt es nicht mehr',
-  'wall.once':
-    'Wer diese Adresse hat, sieht auf diesen Ansichten, was Sie sehen, bis {time}. Sie wird einmal gezeigt; ihr Token steht bei Ihren, wo Sie es widerrufen können.',
-  'wall.tokenName': 'Bildschirm: {names}',
-  'wall.views': 'Ansichten',
 };

@@ -10,6 +10,9 @@ export const GERMAN_WHERE: WhereCatalogue = {
   'nearest.place': 'Adresse oder Breite und Länge',
   'nearest.title': 'Am nächsten zu einem Ort',
   'nearest.which': 'Welcher Ort',
+  'object.wrongClock': 'Uhr falsch seit {moment}',
+  'object.wrongClockPackets':
+    'Die Uhr des Geräts sagt {moment}. Pakete mit falscher Zeit: {count}. Sie haben die Zeit ihrer Ankunft.',
   'where.address': 'Adresse anzeigen',
   'where.addressFailed': 'Der Geocoder antwortet nicht.',
   'where.direction.0': 'nördlich',

@@ -8,8 +8,16 @@ import { Field, Form, Select, useWork } from '../parts/form.js';
 import { request } from '../state/api.js';
 import { user } from '../state/session.js';
 import { write } from '../state/write.js';
-import { formatDateTime, t, tn } from '../text/language.js';
+import { formatDateTime, loadTexts, type TextLoader, t, tn } from '../text/language.js';
 import { EVERY_S, toWallAddress } from './wall-address.js';
+
+const WALL_TEXTS: TextLoader = {
+  en: () => import('../text/english-wall.js'),
+  de: () => import('../text/german-wall.js'),
+};
+
+/** Before it is shown. */
+export const loadOwnTexts = (): Promise<void> => loadTexts(WALL_TEXTS);
 
 /** What a wall reads. Those that its user may not read are left out. */
 const READ = [

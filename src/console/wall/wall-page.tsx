@@ -14,8 +14,21 @@ import { nowMs, startClock } from '../state/clock.js';
 import { currentUntilMs, followEvents } from '../state/live.js';
 import { toAddress } from '../state/location.js';
 import { isAskingLogin, user } from '../state/session.js';
-import { formatMoment, formatNumber, formatTime, loadTexts, prepareNumbers, t } from '../text/language.js';
+import {
+  formatMoment,
+  formatNumber,
+  formatTime,
+  loadTexts,
+  prepareNumbers,
+  type TextLoader,
+  t,
+} from '../text/language.js';
 import { readWallAddress, type WallAddress } from './wall-address.js';
+
+const WALL_TEXTS: TextLoader = {
+  en: () => import('../text/english-wall.js'),
+  de: () => import('../text/german-wall.js'),
+};
 
 const RETRY_MS = 5_000;
 
@@ -26,10 +39,10 @@ const isRefused = signal(false);
 /** The token has expired, or was revoked: nobody is there to log in. */
 const isOver = computed(() => isRefused.value || isAskingLogin.value);
 
-export async function showWall(element: HTMLElement): Promise<void> {
+export async function show(element: HTMLElement): Promise<void> {
   const address = readWallAddress();
   addEventListener('hashchange', () => location.reload());
-  await Promise.all([loadTexts('home'), loadTexts('links')]);
+  await Promise.all([loadTexts('home'), loadTexts(WALL_TEXTS)]);
   if (address.token === null) isRefused.value = true;
   else actAs(address.token);
   startClock(() => void askWho().catch(() => undefined));
