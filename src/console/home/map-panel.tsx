@@ -42,8 +42,7 @@ export function MapPanel({ question }: { question: ComponentChildren }) {
   const showRef = useRef(show);
   showRef.current = show;
   const several = useSignal<Several | null>(null);
-  /** What the address said of the map when it was last followed. */
-  const at = useRef(place.peek());
+  const followed = useRef(place.peek());
   stateRevision.value;
   objectRevision.value;
   isLost.value;
@@ -66,16 +65,11 @@ export function MapPanel({ question }: { question: ComponentChildren }) {
         onMoving: () => write(several)(null),
         onMove: ({ lat, lon, zoom }) => {
           showRef.current({ at: `${lat.toFixed(5)},${lon.toFixed(5)},${zoom.toFixed(2)}` });
-          at.current = place.peek();
+          followed.current = place.peek();
         },
       });
   }, isMapWanted.value);
-  // Another address was opened: a saved view, or one of the history.
-  useEffect(() => {
-    if (place.value === at.current) return;
-    at.current = place.value;
-    map.current?.goTo(parsePlace(place.value));
-  }, [place.value]);
+  useOtherPlaces(map, followed);
   const shown = useShown();
   // Before the objects are put on the map: it begins at the selected one.
   useEffect(() => map.current?.select(selectedId.value), [selectedId.value, state]);
@@ -101,6 +95,18 @@ export function MapPanel({ question }: { question: ComponentChildren }) {
       )}
     </div>
   );
+}
+
+/**
+ * Goes where another address says: a saved view, or one of the history. `followed` is the place of the address where the map is, to
+ * which the user may have moved it.
+ */
+function useOtherPlaces(map: { readonly current: FleetMap | null }, followed: { current: string | null }): void {
+  useEffect(() => {
+    if (place.value === followed.current) return;
+    followed.current = place.value;
+    map.current?.goTo(parsePlace(place.value));
+  }, [place.value]);
 }
 
 type MapUse = (map: FleetMap) => void;

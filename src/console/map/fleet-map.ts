@@ -105,10 +105,7 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
       follower.select(null);
       camera.showAll(true);
     },
-    goTo(place): void {
-      if (place === null) camera.showAll(false);
-      else camera.jumpTo(place);
-    },
+    goTo: camera.jumpTo,
     remove: (): void => map.remove(),
   };
 }
@@ -195,10 +192,11 @@ function createCamera(map: GlMap, points: ObjectPoints, { place, uncovered }: Ca
     if (originalEvent !== undefined) showsAll = false;
   });
   if (place !== null) jumpTo(place);
-  function jumpTo({ lat, lon, zoom }: MapPlace): void {
-    showsAll = false;
+  function jumpTo(to: MapPlace | null): void {
     isPlaced = true;
-    map.jumpTo({ center: [lon, lat], zoom });
+    showsAll = false;
+    if (to === null) showAll(false);
+    else map.jumpTo({ center: [to.lon, to.lat], zoom: to.zoom });
   }
   function showAll(isAnimated: boolean): void {
     const extent = points.extent();
