@@ -16,7 +16,13 @@ export const SOURCE_KINDS = {
 } as const;
 
 /** Kinds whose systems take commands for their devices. */
-export const COMMANDED_KINDS: ReadonlySet<string> = new Set(['traccar', 'chirpstack', 'ttn']);
+export const COMMANDED_KINDS: readonly string[] = ['traccar', 'chirpstack', 'ttn'];
+
+/** Kinds whose times may have no zone. */
+export const ZONED_KINDS: readonly string[] = ['json', 'osmand'];
+
+/** Kinds that have a map. */
+export const MAPPED_KINDS: readonly string[] = ['json', 'owntracks', 'chirpstack', 'telegraf'];
 
 export type SourceKindName = keyof typeof SOURCE_KINDS;
 

@@ -54,7 +54,8 @@ export function checkSource({ kind: given, map, commandUrl }: JsonObject): void 
   const kind = given as SourceKindName;
   parseSourceMap(kind, map);
   if (typeof commandUrl !== 'string') return;
-  if (!COMMANDED_KINDS.has(kind)) throw badRequest(`commandUrl: only of the kinds ${[...COMMANDED_KINDS].join(', ')}`);
+  if (!COMMANDED_KINDS.includes(kind))
+    throw badRequest(`commandUrl: only of the kinds ${[...COMMANDED_KINDS].join(', ')}`);
   const { username, password, search, hash } = new URL(commandUrl);
   if (username !== '' || password !== '') throw badRequest('commandUrl: without user name and password');
   if (search !== '' || hash !== '') throw badRequest('commandUrl: without a query');

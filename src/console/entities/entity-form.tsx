@@ -49,7 +49,9 @@ export function EntityForm({ kind, entity, onDone, onClose }: EntityFormProps) {
     Object.fromEntries(fields.map((field) => [field.name, toText(field, entity, fields)])),
   );
   // What has a value is shown in any case, so that it can be removed.
-  const shown = fields.filter(({ name, kinds }) => (kinds?.has(texts.value.kind ?? '') ?? true) || texts.value[name]);
+  const shown = fields.filter(
+    ({ name, kinds }) => (kinds?.includes(texts.value.kind ?? '') ?? true) || texts.value[name],
+  );
   const work = useWork();
   const save = async (): Promise<void> => {
     const parts = shown.map((field) => toPart(field, texts.value[field.name] ?? '', entity, fields));

@@ -25,7 +25,7 @@ export interface EntityField {
   /** The group of an entity: no change of the entity changes it, but a move does. */
   readonly isMoved?: boolean;
   /** The kinds of sources that have it; all without this. */
-  readonly kinds?: ReadonlySet<string>;
+  readonly kinds?: readonly string[];
   /** The field that is sent together with it, also unchanged: a key belongs to the address that it is given with. */
   readonly sentWith?: string;
   /** What a new entity begins with. */

@@ -1,6 +1,6 @@
 /** What the pages of stores show and let people edit, store by store; stores of administrators are described by their schema. */
 import { WEBHOOK_EVENTS } from '../../core/event-names.js';
-import { COMMANDED_KINDS } from '../../core/source-kinds.js';
+import { COMMANDED_KINDS, MAPPED_KINDS, ZONED_KINDS } from '../../core/source-kinds.js';
 import type { Entity } from '../state/api.js';
 import type { TextKey } from '../text/language.js';
 import { type EntityField, OWN_FIELDS } from './field.js';
@@ -188,13 +188,20 @@ const SOURCES: EntityKind = {
   ],
   fields: [
     { name: 'kind', text: 'source.kind', kind: 'cards', isRequired: true },
-    { ...NAME_FIELD },
+    NAME_FIELD,
     { name: 'id', label: 'id', kind: 'text', hint: 'source.idHint', isRequired: true },
     { name: 'register', text: 'source.register', kind: 'check', initial: false },
     { name: 'model', text: 'webhook.model', kind: 'reference', store: 'models' },
     { name: 'group', text: 'entity.group', kind: 'reference', store: 'groups', isFixed: true },
-    { name: 'timezone', text: 'source.timezone', kind: 'text', hint: 'source.timezoneHint', cleared: null },
-    { name: 'map', text: 'source.map', kind: 'json', hint: 'source.mapHint', cleared: null },
+    {
+      name: 'timezone',
+      text: 'source.timezone',
+      kind: 'text',
+      hint: 'source.timezoneHint',
+      kinds: ZONED_KINDS,
+      cleared: null,
+    },
+    { name: 'map', text: 'source.map', kind: 'json', hint: 'source.mapHint', kinds: MAPPED_KINDS, cleared: null },
     {
       name: 'commandUrl',
       text: 'source.commandUrl',

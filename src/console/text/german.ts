@@ -57,7 +57,7 @@ export const GERMAN: Catalogue = {
   'notFound.home': 'Zur Karte',
   'notFound.title': 'Diese Seite gibt es nicht',
   'offline.events': 'Ereignisse kommen nicht an.',
-  'offline.page': 'Diese Seite ist noch nicht geladen. Sie erscheint, sobald der Server erreichbar ist.',
+  'offline.page': 'Diese Seite erscheint, sobald der Server erreichbar ist.',
   'offline.server': 'Der Server ist nicht erreichbar.',
   'offline.until': 'Was Sie sehen, ist von {moment}',
   'profile.details': 'Angaben',

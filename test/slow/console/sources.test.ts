@@ -65,6 +65,26 @@ test('offers the kinds of sources as cards of one group of radio buttons, by mou
   expect(await chosen()).toContain(SOURCE_KINDS.traccar);
 });
 
+test('shows of each kind only the fields that mean something there', async () => {
+  const page = await browser.openAs('/data/sources');
+  await page.getByRole('button', { name: 'New' }).click();
+  const dialog = page.getByRole('dialog');
+  const fields: Record<string, readonly string[]> = {
+    'Time zone': ['json', 'osmand'],
+    'Where the values are (JSON)': ['json', 'owntracks', 'chirpstack', 'telegraf'],
+    'Address for commands': ['traccar', 'chirpstack', 'ttn'],
+    'Key for commands': ['traccar', 'chirpstack', 'ttn'],
+  };
+  for (const kind of SOURCE_KIND_NAMES) {
+    await dialog.getByText(SOURCE_KINDS[kind], { exact: true }).click();
+    const expected = Object.entries(fields).map(([label, kinds]) => [label, kinds.includes(kind) ? 1 : 0]);
+    await eventually(async () => {
+      const counts = Object.keys(fields).map(async (label) => [label, await dialog.getByLabel(label).count()]);
+      expect(await Promise.all(counts)).toEqual(expected);
+    });
+  }
+});
+
 test('sets where commands go, of the kinds that take them, with a key that is bound to the host', async () => {
   const page = await browser.openAs('/data/sources');
   await page.getByRole('button', { name: 'New' }).click();
