@@ -41,7 +41,7 @@ const FOLDERS = ['../../../console/', '../../../dist/console/'].map((path) =>
 );
 const FILES = '/console/';
 const PAGES =
-  /^\/(?:s|wall\/[^/]+|log|nearest|compare|reports|alarms(?:\/[^/]+)?|welcome|geofences|(?:models|rules)(?:\/[^/]+)?|data(?:\/[^/]+)?|objects\/[^/]+(?:\/(?:live|history|commands|settings))?|access(?:\/\w+)?|account(?:\/\w+)?)?\/?$/;
+  /^\/(?:s|log|wall\/[^/]+|nearest|compare|reports|alarms(?:\/[^/]+)?|welcome|geofences|(?:models|rules)(?:\/[^/]+)?|data(?:\/[^/]+)?|objects\/[^/]+(?:\/(?:live|history|commands|settings))?|access(?:\/\w+)?|account(?:\/\w+)?)?\/?$/;
 /** Nobody mistypes these by hand. */
 const NO_PAGES = /^\/(?:api|console)\//i;
 /** File names contain a digest of the content, so the content never changes. */

@@ -234,7 +234,8 @@ function Row({ id, onSelect }: { id: string; onSelect: () => void }) {
         </span>
         {value && (
           <span class="row-value">
-            <ToneMark {...value} /> {value.text} <small>{unitOf(value)}</small>
+            <ToneMark {...value} />
+            {value.text} <small>{unitOf(value)}</small>
           </span>
         )}
       </button>

@@ -10,7 +10,7 @@ export const ENGLISH_WALL = {
   'wall.make': 'Make the address',
   'wall.missing': 'These views are not there any more',
   'wall.once':
-    'Whoever has this address sees what you see on these views, until {time}. It is shown once; its token is among yours, where you can revoke it.',
+    'Whoever has this address can read all objects that you see, not only those of these views, until {time}. It is shown once; its token is among yours, where you can revoke it.',
   'wall.tokenName': 'Screen: {names}',
   'wall.views': 'Views',
 } as const;

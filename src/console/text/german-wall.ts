@@ -12,7 +12,7 @@ export const GERMAN_WALL: WallCatalogue = {
   'wall.make': 'Adresse erstellen',
   'wall.missing': 'Diese Ansichten gibt es nicht mehr',
   'wall.once':
-    'Wer diese Adresse hat, sieht auf diesen Ansichten, was Sie sehen, bis {time}. Sie wird einmal gezeigt; ihr Token steht bei Ihren, wo Sie es widerrufen können.',
+    'Wer diese Adresse hat, kann bis {time} alle Objekte lesen, die Sie sehen, nicht nur die dieser Ansichten. Sie wird einmal gezeigt; ihr Token steht bei Ihren, wo Sie es widerrufen können.',
   'wall.tokenName': 'Bildschirm: {names}',
   'wall.views': 'Ansichten',
 };
