@@ -27,6 +27,8 @@ const READ = [
   'objects/:id',
   'objects/:id/model',
   'objects/:id/packets/*',
+  'objects/:id/series',
+  'series',
   'alarms',
   'models/*',
   'geofences',

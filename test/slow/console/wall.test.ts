@@ -78,6 +78,10 @@ test('shows views in turns and live, without a login, and sends its token in no 
   await eventually(async () => expect((await names(page)).join()).toMatch(/[-−]8/));
   expect(asked.length).toBeGreaterThan(0);
   expect(asked.filter((url) => url.includes(token))).toEqual([]);
+  // Tiles have lines of the last hours.
+  const { body: warm } = await service.admin('GET', 'objects/Warm%20one');
+  const series = `series?objects=${warm._id}&params=temperature&fn=last&points=10&from=${Date.now() - 3_600_000}`;
+  expect(await service.as(token)('GET', series)).toMatchObject({ status: 200 });
   // It only reads.
   const call = service.as(token);
   expect((await call('POST', 'objects', { name: 'no' })).status).toBe(403);
