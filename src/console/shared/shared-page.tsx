@@ -10,6 +10,7 @@ import { Field, Form, useWork } from '../parts/form.js';
 import { Skeleton } from '../parts/notices.js';
 import { Values } from '../parts/values.js';
 import { Logo } from '../shell/logo.js';
+import { Message } from '../shell/message.js';
 import type { Json } from '../state/api.js';
 import { nowMs, serverNowMs, startClock } from '../state/clock.js';
 import { loadPart } from '../state/parts.js';
@@ -57,15 +58,6 @@ function SharedPage({ secret }: { secret: string }) {
     </main>
   );
 }
-
-const Message = ({ text }: { text: string }) => (
-  <main class="login">
-    <div class="login-card">
-      <Logo size={44} />
-      <h1>{text}</h1>
-    </div>
-  </main>
-);
 
 function Pin({ secret }: { secret: string }) {
   const pin = useSignal('');

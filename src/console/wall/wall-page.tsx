@@ -7,7 +7,7 @@ import { pause } from '../../client/waiting.js';
 import { Home } from '../home/home.js';
 import type { SavedView } from '../home/saved-views.js';
 import { Skeleton } from '../parts/notices.js';
-import { Logo } from '../shell/logo.js';
+import { Message } from '../shell/message.js';
 import { followAlarms, waitingCount } from '../state/alarms.js';
 import { actAs, requestWithoutLogin, VigilError } from '../state/api.js';
 import { nowMs, startClock } from '../state/clock.js';
@@ -154,12 +154,3 @@ function Lost() {
     </p>
   );
 }
-
-const Message = ({ text }: { text: string }) => (
-  <main class="login">
-    <div class="login-card">
-      <Logo size={44} />
-      <h1>{text}</h1>
-    </div>
-  </main>
-);
