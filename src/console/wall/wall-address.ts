@@ -2,6 +2,7 @@
 import { toAddress, toPath } from '../state/location.js';
 
 export interface WallAddress {
+  /** Each once. */
   readonly views: readonly string[];
   /** How long each view is shown. */
   readonly everyMs: number;
@@ -11,7 +12,6 @@ export interface WallAddress {
 export const EVERY_S = 30;
 const LEAST_S = 5;
 const MOST_S = 3_600;
-const MOST_VIEWS = 20;
 
 export function toWallAddress(views: readonly string[], everyS: number, token: string): string {
   const every = views.length > 1 ? `?every=${everyS}` : '';
@@ -30,7 +30,7 @@ export function readWallAddress(): WallAddress {
   const [, , views = ''] = toPath(location.pathname).split('/');
   const everyS = Number.parseFloat(query.get('every') ?? '') || EVERY_S;
   return {
-    views: decodeURIComponent(views).split(',').filter(Boolean).slice(0, MOST_VIEWS),
+    views: [...new Set(decodeURIComponent(views).split(',').filter(Boolean))],
     everyMs: Math.min(MOST_S, Math.max(LEAST_S, everyS)) * 1_000,
     token: location.hash.slice(1) || null,
   };

@@ -47,7 +47,7 @@ export function WallForm({ views, onClose }: { views: readonly SavedView[]; onCl
   const work = useWork();
   const chosen = useSignal<readonly string[]>(views.length === 1 ? views.map(({ _id }) => _id) : []);
   const everyS = useSignal(String(EVERY_S));
-  const days = useSignal('365');
+  const days = useSignal('90');
   const make = async (): Promise<void> => {
     const caller = user.value;
     if (!caller) return;

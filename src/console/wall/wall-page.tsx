@@ -71,28 +71,27 @@ async function enter(): Promise<boolean> {
   return true;
 }
 
-/** Each view is read when its turn comes: it may have been changed meanwhile. */
+/** Each view is read when its turn comes: it may have been changed meanwhile, removed, or be there again. */
 async function showInTurns({ views, everyMs }: WallAddress): Promise<void> {
   for (let turn = 0; !isOver.value; turn = (turn + 1) % views.length) {
     const id = views[turn] ?? '';
-    const view = await readView(id);
-    if (view !== null) shown.value = view;
-    await rest(shown.value === null ? RETRY_MS : missing.value.has(id) ? 0 : everyMs);
-    if (missing.value.size === views.length) return;
+    await readView(id);
+    const isSkipped = missing.value.has(id) && missing.value.size < views.length;
+    if (!isSkipped) await rest(shown.value === null ? RETRY_MS : everyMs);
   }
 }
 
 const rest = (ms: number): Promise<void> => pause(ms, new AbortController().signal);
 
-/** Null if it is not there, or cannot be read now: what is shown stays. */
-async function readView(id: string): Promise<SavedView | null> {
+/** Shows it. What is shown stays if it is not there, or cannot be read now. */
+async function readView(id: string): Promise<void> {
   try {
     const view = await requestWithoutLogin('GET /api/v1/views/{id}', { path: { id } });
-    return view as unknown as SavedView;
+    shown.value = view as unknown as SavedView;
+    missing.value = new Set([...missing.value].filter((one) => one !== id));
   } catch (error) {
     if (!(error instanceof VigilError)) throw error;
-    if ([400, 403, 404].includes(error.status)) missing.value = new Set([...missing.value, id]);
-    return null;
+    if ([400, 403, 404].includes(error.status)) missing.value = new Set(missing.value).add(id);
   }
 }
 
