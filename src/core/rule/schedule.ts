@@ -74,10 +74,10 @@ export function findClosing(schedule: Schedule, atMs: number): number {
 /** When it opens next after the instant, at which it is closed. */
 export function nextOpening(schedule: Schedule, atMs: number): number {
   const today = dayOf(schedule, atMs);
-  for (let day = today; day <= today + 8; day++) {
+  // Hours of one day of the week may be skipped by the clock, but not in two weeks in a row.
+  for (let day = today; day <= today + 15; day++) {
     const hours = hoursOf(schedule, day);
     if (hours !== null && hours.from > atMs && hours.to > hours.from) return hours.from;
   }
-  // Only hours that the clock skips on their one day: they come a week later.
-  return atMs + 7 * DAY_MS;
+  return atMs + 16 * DAY_MS;
 }

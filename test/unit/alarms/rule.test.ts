@@ -113,6 +113,8 @@ describe('rules', () => {
 describe('schedules', () => {
   const scheduleOf = (fields: JsonObject): Schedule => parseSchedule(fields) as Schedule;
   const WORK = scheduleOf({ days: ['mon', 'tue'], from: '08:00', to: '18:00', tz: 'Europe/Berlin' });
+  // The clock skips these hours on 29 March 2026.
+  const EARLY = scheduleOf({ days: ['sun'], from: '02:00', to: '03:00', tz: 'Europe/Berlin' });
   const NIGHT = scheduleOf({ days: ['fri'], from: '22:00', to: '06:00', tz: 'America/New_York' });
 
   test.each<[about: string, schedule: Schedule, at: string, open: boolean, next: string]>([
@@ -125,6 +127,8 @@ describe('schedules', () => {
     ['in the morning after', NIGHT, '2026-01-10T10:59:00Z', true, '2026-01-17T03:00:00Z'],
     ['after the night', NIGHT, '2026-01-10T11:00:00Z', false, '2026-01-17T03:00:00Z'],
     ['across the change of the clock', NIGHT, '2026-03-14T10:00:00Z', false, '2026-03-21T02:00:00Z'],
+    ['before hours that the clock skips', EARLY, '2026-03-24T12:00:00Z', false, '2026-04-05T00:00:00Z'],
+    ['a week before them', EARLY, '2026-03-22T12:00:00Z', false, '2026-04-05T00:00:00Z'],
   ])('knows an instant %s', (_about, schedule, at, open, next) => {
     expect(isOpen(schedule, Date.parse(at))).toBe(open);
     expect(new Date(nextOpening(schedule, Date.parse(at))).toISOString().replace('.000', '')).toBe(next);
