@@ -271,7 +271,9 @@ function findPassing(
   const isThere = isInside === (test === 'enter');
   if (before.truth === null) return { truth: false, value };
   if (value !== before.value) return { truth: isThere, value };
-  const isPassed = !isInside && previousFix !== null && zone.isCrossed(previousFix, fix);
+  const isCrossed = !isInside && previousFix !== null && zone.isCrossed(previousFix, fix);
+  // From a fix that is less exact than the zone, nobody knows the way.
+  const isPassed = isCrossed && zone.isInside(previousFix) !== null;
   return { truth: isPassed || (isThere && before.truth), value };
 }
 

@@ -99,7 +99,26 @@ function isInside(find: Find, shapes: readonly Shape[], { lat, lon, accuracyM }:
       isUnclear = true;
     }
   }
+  if (!isUnclear && accuracyM !== null) {
+    // It may be inside a shape nearby that is smaller than its error.
+    const reach = around(toDegrees(accuracyM, lat), boxOf([[lon, lat]]));
+    isUnclear = TURNS.some((turn) => find(turned(reach, turn)).some((shape) => !isClear(shape)));
+  }
   return isUnclear ? null : false;
+}
+
+const turned = ({ west, east, south, north }: Box, turn: number): Box => ({
+  west: west + turn,
+  east: east + turn,
+  south,
+  north,
+});
+
+/** A distance in degrees, at least, where no place is further from the equator than the latitude. */
+function toDegrees(distanceM: number, lat: number): Pick<Shape, 'aroundLon' | 'aroundLat'> {
+  const aroundLat = distanceM / DEGREE_M;
+  const steepest = Math.max(0.01, longitudeScale(Math.min(89, Math.abs(lat) + aroundLat)));
+  return { aroundLon: aroundLat / steepest, aroundLat };
 }
 
 function contains(shape: Shape, point: Point): boolean {
@@ -226,12 +245,7 @@ function toArea(rings: Json): Shape {
 
 function toLine(line: Line, radiusM: number): Shape {
   const inner = boxOf(line);
-  const aroundLat = radiusM / DEGREE_M;
-  const steepest = Math.max(
-    0.01,
-    longitudeScale(Math.min(89, Math.max(Math.abs(inner.south), Math.abs(inner.north)) + aroundLat)),
-  );
-  const aroundLon = aroundLat / steepest;
+  const { aroundLon, aroundLat } = toDegrees(radiusM, Math.max(Math.abs(inner.south), Math.abs(inner.north)));
   const box = around({ aroundLon, aroundLat }, inner);
   // Around a line the distance is what counts, however long the line is.
   const sizeM = radiusM > 0 ? radiusM : halfExtentM(box);

@@ -24,6 +24,8 @@ const ROAD: JsonObject = {
   },
 };
 const ACROSS = polygon(box(179, -1, -179, 1));
+/** Just east of the antimeridian. */
+const TINY = polygon(box(-179.9999, -0.0005, -179.999, 0.0005));
 const SPLIT: JsonObject = {
   geometry: { type: 'MultiPolygon', coordinates: [[box(179, -1, 180, 1)], [box(-180, -1, -179, 1)]] },
 };
@@ -55,6 +57,8 @@ describe('a fix', () => {
     ['as exact as the circle', [CIRCLE], fix(50, 10, 100), true],
     ['inexact, but in a large one', [SQUARE, CIRCLE], fix(50.5, 10.5, 150), true],
     ['inexact, in the small one of two', [polygon(box(20, 50, 21, 51)), CIRCLE], fix(50, 10, 150), null],
+    ['inexact, near the small one of two', [polygon(box(20, 50, 21, 51)), CIRCLE], fix(50.0021, 10, 150), null],
+    ['inexact, west of a small one', [SQUARE, TINY], fix(0, 179.9995, 150), null],
     ['inexact, in none of two', [polygon(box(20, 50, 21, 51)), CIRCLE], fix(55, 10, 150), false],
   ])('judges one %s', (_about, geofences, at, inside) => expect(createZone(geofences).isInside(at)).toBe(inside));
 

@@ -286,6 +286,12 @@ describe('geofences', () => {
       [[2, 3]],
     ],
     [
+      'no crossing to and from an inexact fix',
+      { when: { geofence: FENCE, on: 'enter' } },
+      fixes({ lat: 50, lon: 9 }, { lat: 50, lon: 11, accuracy: 500 }, { lat: 50, lon: 9 }),
+      [],
+    ],
+    [
       'not flapping',
       { when: { geofence: FENCE, is: 'outside' } },
       fixes(HOME, { ...AWAY, accuracy: 500 }, { ...AWAY, accuracy: 5 }),
