@@ -1,7 +1,7 @@
 /** What messages say. In English: the users of a rule may speak any language, and its text is theirs. Pure. */
 import { isObject, type Json, type JsonObject } from '../core/json.js';
 import type { Severity } from '../core/rule/severity.js';
-import { renderTemplate, toTimeText } from '../core/rule/template.js';
+import { renderTemplate, toOneLine, toTimeText } from '../core/rule/template.js';
 import { type Message, toText, toTitle } from './message.js';
 import { type Notification, severityOf } from './outbox.js';
 
@@ -47,7 +47,7 @@ function describe({ why }: JsonObject): string[] {
 
 function toPart(condition: string, value: Json): string {
   const isPlain = typeof value === 'number' || typeof value === 'string' || typeof value === 'boolean';
-  return isPlain ? `${condition}: ${value}` : condition;
+  return isPlain ? `${condition}: ${toOneLine(String(value))}` : condition;
 }
 
 /** One message instead of many. */

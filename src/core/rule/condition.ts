@@ -1,7 +1,7 @@
 /** Conditions of rules: their parsing, with errors that name the place. Pure. */
 import { parseDuration } from '../duration.js';
 import { badRequest } from '../errors.js';
-import { isObject, type Json, type JsonObject } from '../json.js';
+import { isObject, isReservedName, type Json, type JsonObject } from '../json.js';
 import { LIMITS } from '../limits.js';
 import { ID } from '../own-id.js';
 import { type Expression, parseExpression } from './expression.js';
@@ -138,7 +138,9 @@ function parseParameter(value: JsonObject, place: string): ParameterCondition {
 
 function parsePath(value: Json | undefined, place: string): readonly string[] {
   const path = typeof value === 'string' ? value.split('.') : [];
-  if (path.length > 0 && path.every((name) => name !== '' && name.length <= LIMITS.keyCharacters)) return path;
+  const isStorable = (name: string): boolean =>
+    name !== '' && name.length <= LIMITS.keyCharacters && !isReservedName(name);
+  if (path.length > 0 && path.every(isStorable)) return path;
   throw badRequest(`${place}: expected the name of a parameter, such as "temperature" or "engine.temp"`);
 }
 

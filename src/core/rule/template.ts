@@ -26,7 +26,7 @@ export function parseTemplate(value: Json, place: string): string | null {
   return value;
 }
 
-/** What is missing becomes `–`. */
+/** What is missing becomes `–`. A value is on one line: no name and no device writes lines of its own. */
 export function renderTemplate(template: string, facts: JsonObject): string {
   return template.replace(PLACEHOLDER, (_whole, written: string) => {
     const name = written.trim();
@@ -46,11 +46,13 @@ function readAt(value: Json | undefined, path: readonly string[]): Json {
 function toShown(name: string, value: Json): string {
   if (value === null) return '–';
   if (typeof value === 'number' && /^alarm\.(raised|cleared)$/.test(name)) return toTimeText(value);
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const text = typeof value === 'string' ? toOneLine(value) : JSON.stringify(value);
   return text.length > LIMITS.notificationValueCharacters
     ? `${text.slice(0, LIMITS.notificationValueCharacters)}…`
     : text;
 }
+
+export const toOneLine = (text: string): string => text.replace(/\s+/gu, ' ');
 
 /** `2026-11-27 08:15:00 UTC`. */
 export const toTimeText = (timeMs: number): string =>

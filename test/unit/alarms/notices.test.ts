@@ -2,6 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { renderTemplate } from '../../../src/core/rule/template.js';
 import { type Notice, planSteps } from '../../../src/notifications/notices.js';
+import type { Notification } from '../../../src/notifications/outbox.js';
+import { toMessage } from '../../../src/notifications/text.js';
 
 const ADA = { users: ['a'], group: null, text: null };
 const BOB = { users: ['b'], group: null, text: null };
@@ -67,12 +69,21 @@ describe('what is due', () => {
 
 const FACTS = {
   object: { name: 'Cold {{values.t}}' },
-  values: { t: 9.5, engine: { oil: 'low' }, list: [1], none: null },
+  values: { t: 9.5, engine: { oil: 'low' }, list: [1], none: null, lines: 'a\r\n\nhttps://b' },
 };
 
 test.each([
   ['{{object.name}}', 'Cold {{values.t}}'],
   ['{{ values.t }} °C', '9.5 °C'],
   ['{{values.engine.oil}} {{values.list}}', 'low [1]'],
+  ['{{values.lines}}', 'a https://b'],
   ['{{values.none}} {{values.missing}} {{values.t.x}} {{values.constructor}}', '– – – –'],
 ])('renders %s', (template, text) => expect(renderTemplate(template, FACTS)).toBe(text));
+
+test('says what the condition read on one line, whatever a device has sent', () => {
+  const why = [{ condition: 'mode != "ok"', holds: true, value: 'bad\n\nhttps://example.com' }];
+  const alarm = { _id: 'a', name: 'Mode', status: 'raised', raised: 0, why };
+  const row = { id: '1', step: 'raised', severity: 'info', text: null } as Notification;
+  const { text } = toMessage(row, { alarm, object: {}, publicUrl: null });
+  expect(text).toBe('mode != "ok": bad https://example.com\nSince 1970-01-01 00:00:00 UTC');
+});

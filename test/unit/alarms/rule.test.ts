@@ -66,6 +66,7 @@ describe('rules', () => {
     ['when.all: expected a list', { when: { all: [] } }],
     ['when.all: expected a list', { when: { all: HOT } }],
     ['when.param: expected the name', { when: { param: 'a..b', op: '>', value: 8 } }],
+    ['when.param: expected the name', { when: JSON.parse('{"param": "a.__proto__.b", "op": "changed"}') }],
     ['when.value: expected two numbers', { when: { param: 'a', op: 'between', value: [9, 8] } }],
     ['when.value: not known with changed', { when: { param: 'a', op: 'changed', value: 1 } }],
     ['when.value.max: expected only config', { when: { param: 'a', op: '>', value: { max: 1 } } }],
