@@ -86,8 +86,11 @@ export function createDownlinks(deps: DownlinkDeps): Downlinks {
         }),
       );
     },
-    apply({ store, after, objectId }) {
-      if (store === 'commands' && after?.status === 'queued' && objectId !== null) drain(objectId);
+    apply(change) {
+      // Packets, of which there are many, would be decoded for it.
+      if (change.store !== 'commands') return;
+      const { after, objectId } = change;
+      if (after?.status === 'queued' && objectId !== null) drain(objectId);
     },
     reset: () => run(sendWaiting),
     start() {
