@@ -13,13 +13,14 @@ import { startEmbedded } from '../../src/platform/mongo/embedded/start.js';
 import { PlainError, parsePositive, runProgram } from '../../src/program.js';
 import { readPlainArguments } from '../installation.js';
 import type { FromMqttLoad, MqttJob, MqttPhase, MqttResult, ToMqttLoad } from './mqtt-load.js';
+import { readCpuMs } from './process.js';
 import { SERVICE_ARGUMENTS } from './servers.js';
 import { format } from './stats.js';
 
 const HELP = `node dist/scripts/bench/mqtt.js
 
-Measures QoS 1 publishes of devices over MQTT, each acknowledged when it is stored: as fast as acknowledged, and the time to
-the acknowledgement at half that rate. A service, a database and the devices are started for it, and removed.
+Measures QoS 1 publishes of devices over MQTT, each acknowledged when it is stored: as fast as acknowledged, with the CPU
+time of the service for each, and the time to the acknowledgement at half that rate. A service, a database and the devices are started for it, and removed.
 
   --devices <n>        how many devices (default 200)
   --seconds <n>        how long each phase takes (default 10)
@@ -36,6 +37,8 @@ const DURABLE: WriteConcernSettings = { w: 'majority', journal: true };
 
 export interface MqttMeasured {
   readonly max: MqttResult;
+  /** Of the service for each message, at that rate. */
+  readonly maxCpuUs: number;
   readonly half: MqttResult;
   /** Packets per second that the driver alone stores in groups of 100, two at a time. */
   readonly rawPerSecond: number;
@@ -66,9 +69,12 @@ async function measureMqtt(mongodbUri: string, options: MqttOptions): Promise<Mq
         return (answer as { result: MqttResult }).result;
       };
       await phase(null, Math.min(3, seconds));
+      const processId = service.child.pid as number;
+      const beforeMs = readCpuMs(processId);
       const max = await phase(null, seconds);
+      const maxCpuUs = ((readCpuMs(processId) - beforeMs) * 1_000) / max.acknowledged;
       const half = await phase(max.perSecond / 2, seconds);
-      return { max, half, rawPerSecond };
+      return { max, maxCpuUs, half, rawPerSecond };
     } finally {
       load.kill();
     }
@@ -162,15 +168,15 @@ async function measureRaw(uri: string, seconds: number): Promise<number> {
 }
 
 /** The measurement as a table. */
-export function toText({ max, half, rawPerSecond }: MqttMeasured): string {
-  const row = (title: string, { perSecond, p50, p99 }: MqttResult): string =>
-    `| ${title} | ${format(perSecond)} | ${format(p50)} | ${format(p99)} |`;
+export function toText({ max, maxCpuUs, half, rawPerSecond }: MqttMeasured): string {
+  const row = (title: string, { perSecond, p50, p99 }: MqttResult, cpuUs: string): string =>
+    `| ${title} | ${format(perSecond)} | ${format(p50)} | ${format(p99)} | ${cpuUs} |`;
   return [
-    '| QoS 1 publishes, acknowledged when stored | per s | p50 ms | p99 ms |',
-    '|---|---|---|---|',
-    row('as fast as acknowledged', max),
-    row('at half that rate', half),
-    `| the driver alone, groups of ${GROUP} | ${format(rawPerSecond)} | – | – |`,
+    '| QoS 1 publishes, acknowledged when stored | per s | p50 ms | p99 ms | CPU µs of the service |',
+    '|---|---|---|---|---|',
+    row('as fast as acknowledged', max, format(maxCpuUs)),
+    row('at half that rate', half, '–'),
+    `| the driver alone, groups of ${GROUP} | ${format(rawPerSecond)} | – | – | – |`,
   ].join('\n');
 }
 
