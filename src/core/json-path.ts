@@ -8,11 +8,11 @@ import { LIMITS } from './limits.js';
 /** Names of members, and indexes of lists. */
 export type JsonPath = readonly (string | number)[];
 
-// member-name-shorthand, index, and quoted names: RFC 9535, 2.3 and 2.5.1.
-const SHORTHAND = /^\.([A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)/;
-const INDEX = /^\[ *(0|-?[1-9]\d{0,8}) *\]/;
-const DOUBLE_QUOTED = /^\[ *("(?:[^"\\\p{Cc}]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*") *\]/u;
-const SINGLE_QUOTED = /^\[ *'((?:[^'\\\p{Cc}]|\\['\\/bfnrt]|\\u[0-9a-fA-F]{4})*)' *\]/u;
+// member-name-shorthand, index, and quoted names, with blanks in front: RFC 9535, 2.1.1, 2.3 and 2.5.1.
+const SHORTHAND = /^\s*\.([A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)/;
+const INDEX = /^\s*\[\s*(0|-?[1-9]\d{0,8})\s*\]/;
+const DOUBLE_QUOTED = /^\s*\[\s*("(?:[^"\\\p{Cc}]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*")\s*\]/u;
+const SINGLE_QUOTED = /^\s*\[\s*'((?:[^'\\\p{Cc}]|\\['\\/bfnrt]|\\u[0-9a-fA-F]{4})*)'\s*\]/u;
 
 /** Null for a text that is no such path. */
 export function parseJsonPath(text: string): JsonPath | null {

@@ -81,6 +81,22 @@ export const SENDER_PAYLOADS: readonly Payload[] = [
   },
   {
     kind: 'osmand',
+    name: 'JSON of several locations',
+    body: {
+      location: [
+        { timestamp: '2025-06-15T13:45:12.862Z', coords: { latitude: 37.42, longitude: -122.08, speed: 10 } },
+        { timestamp: '2025-06-15T13:47:12.862Z', coords: { latitude: 37.43, longitude: -122.09, speed: 12.5 } },
+      ],
+      device_id: '48241182',
+    },
+    device: '48241182',
+    packets: [
+      { time: Date.UTC(2025, 5, 15, 13, 45, 12, 862), lat: 37.42, lon: -122.08, speed: 36 },
+      { time: Date.UTC(2025, 5, 15, 13, 47, 12, 862), lat: 37.43, lon: -122.09, speed: 45 },
+    ],
+  },
+  {
+    kind: 'osmand',
     name: 'JSON of a simulated position on iOS',
     body: {
       location: {
@@ -376,6 +392,46 @@ export const SENDER_PAYLOADS: readonly Payload[] = [
     ],
     device: '123456789012346',
     packets: [{ time: 1_702_366_832_000, 'position.latitude': 54.69, din: 5, 'din.1': true, 'a.b.c': 1, 'a.b': 2 }],
+  },
+  {
+    kind: 'traccar',
+    name: 'that a device is too fast, with its speed and the limit in knots, as all speeds',
+    body: {
+      event: {
+        id: 502,
+        attributes: { speed: 54, speedLimit: 40 },
+        deviceId: 7,
+        type: 'deviceOverspeed',
+        eventTime: '2024-05-20T14:30:00.000+00:00',
+        positionId: 1,
+        geofenceId: 0,
+        maintenanceId: 0,
+      },
+      device: { ...TRACCAR_DEVICE, uniqueId: '9170123458' },
+      position: {
+        ...OUTDATED,
+        outdated: false,
+        fixTime: OUTDATED.deviceTime,
+        speed: 54,
+        attributes: { speedLimit: 40 },
+      },
+    },
+    device: '9170123458',
+    packets: [
+      {
+        time: Date.UTC(2024, 4, 20, 14, 30),
+        lat: 48.1,
+        lon: 11.5,
+        speed: 100.008,
+        speedLimit: 74.08,
+        angle: 200,
+        height: 520,
+        protocol: 'h02',
+        outdated: false,
+        valid: true,
+        event: 'deviceOverspeed',
+      },
+    ],
   },
   {
     kind: 'traccar',

@@ -6,13 +6,15 @@ import type { Zone } from '../../core/zone.js';
 import {
   asObject,
   fromMetresPerSecond,
+  type Item,
   identifiers,
   inZone,
   known,
   percent,
   present,
-  type Sample,
+  readEach,
   toDegrees,
+  toList,
   toNumber,
   without,
 } from './kind.js';
@@ -33,11 +35,15 @@ const TAKEN_OF_COORDS: ReadonlySet<string> = new Set(
 
 const OF_PACKETS: ReadonlySet<string> = new Set(['time', 'id', 'online', '_id']);
 
-/** Throws a 400. */
-export function readLocation(body: JsonObject, zone: Zone | null): Sample {
+/** The samples of a body; its library can send several locations at once. Throws a 400. */
+export function readLocations(body: JsonObject, zone: Zone | null): Iterable<Item> {
   const devices = identifiers(body.device_id, body.deviceid, body.id);
   if (devices.length === 0) throw badRequest('device_id: required, the identifier of the device');
-  const location = asObject(body.location);
+  return readEach(toList(body.location), (location) => ({ devices, packet: toPacket(asObject(location), zone) }));
+}
+
+/** Throws a 400. */
+function toPacket(location: JsonObject, zone: Zone | null): JsonObject {
   const coords = asObject(location.coords);
   const battery = asObject(location.battery);
   const packet = {
@@ -59,12 +65,14 @@ export function readLocation(body: JsonObject, zone: Zone | null): Sample {
   // `speed_accuracy` and others, which are -1 if they are unknown.
   const others = Object.entries(without(coords, TAKEN_OF_COORDS)).filter(([, value]) => value !== -1);
   const kept = { ...present(Object.fromEntries(others)), ...extras, ...without(location, TAKEN_OF_LOCATION) };
-  return { devices, packet: { ...kept, ...present(packet) } };
+  return { ...kept, ...present(packet) };
 }
 
 /** Whether a parsed body is this JSON. */
-export const isLocation = (body: unknown): body is JsonObject =>
-  isObject(body) && isObject(body.location) && isObject(asObject(body.location).coords);
+export function isLocation(body: unknown): body is JsonObject {
+  const { location } = asObject(body as Json);
+  return isObject(asObject(Array.isArray(location) ? location[0] : location).coords);
+}
 
 /** In ms. Throws a 400 for what is no time. */
 export function timeOf(timestamp: Json | undefined, zone: Zone | null): Json | undefined {

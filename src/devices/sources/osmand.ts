@@ -25,7 +25,7 @@ import {
   toNumber,
   without,
 } from './kind.js';
-import { isLocation, readLocation, timeOf } from './osmand-json.js';
+import { isLocation, readLocations, timeOf } from './osmand-json.js';
 
 const EMPTY = { type: 'text/plain; charset=utf-8', body: '' };
 
@@ -83,7 +83,7 @@ function read(request: SourceRequest): Readout {
     const body = parseBody(request);
     if (!isLocation(body))
       throw badRequest('the body: expected {location: {coords, …}, device_id}, as Traccar Client sends it');
-    return { items: [readLocation(body, request.zone)], answer: EMPTY, resends: true };
+    return { items: readLocations(body, request.zone), answer: EMPTY, resends: true };
   }
   if (request.body.length > LIMITS.packetBytes) throw tooLarge(`a form of more than ${LIMITS.packetBytes / KIB} KiB`);
   const parameters = { ...request.query, ...parse(request.body.toString()) };

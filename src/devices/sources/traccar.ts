@@ -3,7 +3,7 @@
  * `{event, position, device}`. Its ids restart with its database, so that they identify nothing.
  */
 import { badRequest } from '../../core/errors.js';
-import { isObject, type Json, type JsonObject } from '../../core/json.js';
+import { isObject, type JsonObject } from '../../core/json.js';
 import {
   asObject,
   fromKnots,
@@ -29,7 +29,7 @@ function readBody(body: unknown): Sample {
   const devices = identifiers(device.uniqueId, device.name);
   const position = isObject(body.position) ? toPosition(body.position) : {};
   const [commandAddress] = identifiers(device.id);
-  const packet = isObject(body.event) ? { ...position, ...toEvent(body.event) } : position;
+  const packet = isObject(body.event) ? withEvent(position, body.event) : position;
   return { devices, packet, commandAddress };
 }
 
@@ -39,7 +39,7 @@ function toPosition(position: JsonObject): JsonObject {
   const { battery: batteryVoltage, ...given } = asObject(attributes);
   const common = { battery: known(given.batteryLevel), batteryVoltage, protocol, outdated, geofenceIds };
   const fix = outdated === true ? { time: toTime(position.deviceTime ?? position.serverTime) } : toFix(position);
-  return { ...without(given), ...present({ ...common, ...fix }) };
+  return { ...toAttributes(given), ...present({ ...common, ...fix }) };
 }
 
 /** Of a device without a fix, Traccar repeats the last one, and its time, and calls it outdated; the first one is of 1970. */
@@ -64,15 +64,18 @@ const ONLINE: ReadonlyMap<unknown, boolean> = new Map([
   ['deviceOffline', false],
 ]);
 
-function toEvent(event: JsonObject): JsonObject {
+/** What the position says counts, where the event repeats it: the `speed` of `deviceOverspeed`. */
+function withEvent(position: JsonObject, event: JsonObject): JsonObject {
   const geofence = event.geofenceId === 0 ? undefined : event.geofenceId;
   const online = ONLINE.get(event.type);
   const fields = { time: toTime(event.eventTime ?? event.serverTime), event: event.type, geofence, online };
-  return { ...without(asObject(event.attributes)), ...present(fields) };
+  return { ...toAttributes(asObject(event.attributes)), ...position, ...present(fields) };
 }
 
-/** Attributes must not be taken for fields of packets. */
-const without = ({ time: _, id: __, online: ___, ...attributes }: JsonObject): Record<string, Json> => attributes;
+/** Attributes must not be taken for fields of packets. Traccar has all speeds but that of OBD in knots. */
+function toAttributes({ time: _, id: __, online: ___, speed, speedLimit, ...attributes }: JsonObject): JsonObject {
+  return { ...attributes, ...present({ speed: fromKnots(speed), speedLimit: fromKnots(speedLimit) }) };
+}
 
 export const traccar: SourceKind = {
   read: (request) => ({ items: [readBody(parseBody(request))], answer: null, resends: true }),

@@ -12,6 +12,7 @@ test.each<[string, unknown]>([
   ['$.t[0].v', 21.5],
   ['$.t[-1].v', 22],
   ['$[ "t" ][ 1 ].v', 22],
+  ['$ .dev\t[\n"in.1"\r] [0]', 1],
   ["$['a\"b']", 1],
   ['$["a\\"b"]', 1],
   ["$['c\\'d']", 2],
@@ -47,4 +48,5 @@ test.each([
   '$[',
   "$['a",
   '$.a b',
+  '$. a',
 ])('refuses %j as a path', (text) => expect(parseJsonPath(text)).toBeNull());
