@@ -263,3 +263,35 @@ test('takes a batch as done whose samples cannot be stored, if the sender would 
   const unknown = { ...broken, geometry: { coordinates: [13.4, 52.5] }, properties: { device_id: 'nobody-yet' } };
   expect((await send(source, { locations: [unknown] })).status).toBe(404);
 });
+
+test('takes messages of unknown devices as done where one queue has those of all devices, and keeps each', async () => {
+  const source = await createSource({ kind: 'flespi' });
+  const messageOf = (ident: string, speed: number) => ({ ident, timestamp: 1_795_500_000, 'position.speed': speed });
+  expect((await send(source, [messageOf('stranger-1', 50)])).body).toMatchObject({ success: true, count: 0 });
+  const batch = [messageOf('stranger-1', 60), messageOf('stranger-2', 70)];
+  expect((await send(source, batch)).body).toMatchObject({ success: true, count: 0 });
+  const refused = await refusedOf(source);
+  expect(refused.map(({ device }) => device)).toEqual(['stranger-1', 'stranger-1', 'stranger-2']);
+  expect(refused.map(({ payload }) => JSON.parse(payload))).toEqual([
+    [messageOf('stranger-1', 50)],
+    { time: 1_795_500_000_000, 'position.speed': 60 },
+    { time: 1_795_500_000_000, 'position.speed': 70 },
+  ]);
+});
+
+test('keeps the samples of unknown devices beside those of known ones so that they can be stored later', async () => {
+  const source = await createSource({ kind: 'telegraf' });
+  const { id } = await createObject();
+  const metricOf = (host: string) => ({ name: 'cpu', fields: { idle: 9.5 }, tags: { host }, timestamp: 1_795_500_000 });
+  const { body } = await send(source, { metrics: [metricOf(id), metricOf('later')] });
+  expect(body).toEqual({ success: true, count: 1, refused: [{ index: 1, reason: 'unknown device' }] });
+  const [{ device, payload }] = await refusedOf(source);
+  const { body: added } = await service.admin('POST', 'objects', { id: device, name: 'later' });
+  expect((await service.admin('POST', `objects/${device}/packets`, JSON.parse(payload))).status).toBe(200);
+  expect(await packetsOf(added)).toMatchObject([{ time: 1_795_500_000_000, cpu: { idle: 9.5 } }]);
+});
+
+async function refusedOf({ _id }: { readonly _id: string }) {
+  const { body } = await service.admin('GET', `sources/${_id}/refused`);
+  return body as [{ device: string; payload: string }, ...{ device: string; payload: string }[]];
+}

@@ -33,6 +33,7 @@ import {
   invalidJson,
   parameter,
   parseOrNull,
+  type Readout,
   type Sample,
   type SourceRequest,
   withPlaces,
@@ -82,6 +83,8 @@ interface Refused extends Refusal {
   readonly device: string | null;
   /** The answer if all samples are refused like this: what may be stored if it is sent again. */
   readonly error?: ApiError;
+  /** Of one of several samples: what can be stored later by `POST /objects/:id/packets`, since the sender takes it as done. */
+  readonly packet?: JsonObject;
 }
 
 /** Stores a request of a source; resolves when all that can be stored is durable. Throws 400, 404, 413, 429, 503. */
@@ -90,7 +93,8 @@ export type Receive = (source: SourceRecord, request: SourceRequest, origin: Ori
 export const createReceive =
   (deps: EntranceDeps): Receive =>
   async (source, request, origin) => {
-    const { items, receipt, answer, resends } = await read(deps, source, request, origin);
+    const readout = await read(deps, source, request, origin);
+    const { items, receipt, answer } = readout;
     if (receipt) await takeReceipt(deps, source, receipt);
     const { found, missing } = await findTargets(deps, source, items, origin);
     const stored = await storeAll(deps, found);
@@ -98,10 +102,10 @@ export const createReceive =
     const refused = missing
       .concat(...stored.map((one) => one.refused))
       .toSorted((one, other) => one.index - other.index);
-    if (refused.length > 0) keep(deps, source, request, refused, origin);
+    if (refused.length > 0) keep(deps, source, request, withPackets(refused, items), origin);
     if (count > 0) deps.noteUse(source._id);
     if (source.commandUrl !== null) noteAddresses(deps, source, found);
-    const error = count === 0 ? explainAll(refused, { isSingle: items.length === 1, resends }) : null;
+    const error = count === 0 ? explainAll(refused, { ...readout, isSingle: items.length === 1 }) : null;
     if (error !== null) throw error;
     const outcome = { count, refused: toRefusals(refused), answer, returnCommands: null };
     if (!source.map.givesCommands) return outcome;
@@ -127,15 +131,24 @@ function noteAddresses(deps: EntranceDeps, source: SourceRecord, found: readonly
 /** The answer where nothing is stored; null where the sender must not send it again. */
 function explainAll(
   refused: readonly Refused[],
-  { isSingle, resends }: { readonly isSingle: boolean; readonly resends: boolean },
+  { isSingle, resends, sharesQueue }: Pick<Readout, 'resends' | 'sharesQueue'> & { readonly isSingle: boolean },
 ): ApiError | null {
   const [first] = refused;
   if (first === undefined) return null;
   // A device that somebody adds is stored the next time it sends.
-  if (first.error !== undefined && refused.every(({ error }) => error?.status === first.error?.status))
-    return first.error;
+  const isForNow = first.error !== undefined && (!sharesQueue || first.error.status === 429);
+  if (isForNow && refused.every(({ error }) => error?.status === first.error?.status)) return first.error;
   if (resends) return null;
   return isSingle ? badRequest(first.reason) : refusalError(toRefusals(refused), 0);
+}
+
+/** Of several samples, each with its packet. */
+function withPackets(refused: readonly Refused[], items: readonly Item[]): readonly Refused[] {
+  if (items.length === 1) return refused;
+  return refused.map((one) => {
+    const item = items[one.index ?? 0];
+    return item === undefined || 'reason' in item ? one : { ...one, packet: item.packet };
+  });
 }
 
 const toRefusals = (refused: readonly Refused[]): Refusal[] => refused.map(({ index, reason }) => ({ index, reason }));
@@ -340,6 +353,9 @@ function keep(
   const last = refused.slice(-LIMITS.refusedPerSource);
   deps.refusedPayloads.record(
     source._id,
-    last.map(({ index, reason, device }) => ({ time, device, index, reason, payload })),
+    last.map(({ index, reason, device, packet }) => {
+      const own = packet === undefined ? payload : JSON.stringify(packet);
+      return { time, device, index, reason, payload: own };
+    }),
   );
 }

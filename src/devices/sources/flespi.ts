@@ -35,7 +35,7 @@ export const flespi: SourceKind = {
     const body = parseBody(request);
     if (!Array.isArray(body) && !matches(body))
       throw badRequest('the body: expected a list of messages, as flespi sends it');
-    return { items: readEach(toList(body), readMessage), answer: null, resends: true };
+    return { items: readEach(toList(body), readMessage), answer: null, resends: true, sharesQueue: true };
   },
   matches,
 };

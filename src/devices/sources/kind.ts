@@ -62,6 +62,8 @@ export interface Readout {
   readonly answer: Answer | null;
   /** Whether the sender sends the whole request again until it is done, so that a sample which cannot be stored would block all later ones. */
   readonly resends: boolean;
+  /** Whether it sends again those of all devices, in one queue, so that an unknown device would block the others. */
+  readonly sharesQueue?: boolean;
 }
 
 export interface SourceKind {

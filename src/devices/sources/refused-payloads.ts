@@ -17,7 +17,7 @@ export interface RefusedPayload {
   /** The place among the packets of the request. */
   readonly index: number | null;
   readonly reason: string;
-  /** The beginning of what was sent: of the body, or of the query without the key. */
+  /** The beginning of what was sent: of the body, or of the query without the key; of one of several samples, its packet. */
   readonly payload: string;
 }
 

@@ -259,7 +259,9 @@ const listRefused = defineRoute({
             device: z.string().nullable().describe('The device that the payload names'),
             index: z.int().min(0).nullable().describe('The place among the packets of the request'),
             reason: z.string().max(LIMITS.refusedReasonCharacters),
-            payload: z.string().describe('The beginning of the body, or of the query'),
+            payload: z
+              .string()
+              .describe('The beginning of the body, or of the query; of one of several samples, its packet'),
           })
           .meta({ id: 'RefusedPayload' }),
       )
