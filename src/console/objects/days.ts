@@ -21,3 +21,10 @@ export function daysAt(nowMs: number, days: Days, firstDay: number): IntervalMs 
   }[days] as [number, number];
   return { fromMs: midnight(from), toMs: midnight(to) - 1 };
 }
+
+/** The same hour a week before: where it was changed since, the week has an hour more or less. */
+export function weekBefore(ms: number): number {
+  const date = new Date(ms);
+  date.setDate(date.getDate() - 7);
+  return date.getTime();
+}

@@ -1,7 +1,7 @@
 /** What an object said in an interval: charts, the way it took, replay, and the data to take along. */
 import { signal, useSignal } from '@preact/signals';
 import type { ComponentProps } from 'preact';
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import { argumentOf, modelOf, type Shown, toShown } from '../home/values.js';
 import { Problem } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
@@ -24,6 +24,7 @@ import { namesIn, textOfNames } from './names.js';
 import type { Notes as NotesOfInterval } from './notes.js';
 import { isWorthChart, numberPathsOf } from './numbers.js';
 import { ParameterChips } from './parameter-chips.js';
+import type { PlotGhost } from './plot.js';
 import type { RouteReplay } from './route-replay.js';
 import { fetchSeries } from './series.js';
 import type { StateTimeline } from './state-timeline.js';
@@ -106,6 +107,18 @@ function shownOf(names: readonly string[], chosen: readonly string[] | null): re
   return isChosen ? present : names.filter(isWorthChart).slice(0, 2);
 }
 
+/** The parameters that are shown. In the address, too, so that it can be sent to somebody. */
+function useShown(names: readonly string[]) {
+  const { query, path, route } = useLocation();
+  const shown = shownOf(names, namesIn(query.charts));
+  const toggle = (name: string): void => {
+    const others = shown.filter((one) => one !== name);
+    const next = others.length < shown.length ? others : [...others, name].slice(-MAX_CHARTS);
+    route(`${path}?${new URLSearchParams({ ...query, charts: textOfNames(next) })}`, true);
+  };
+  return { shown, toggle };
+}
+
 interface ChartsProps {
   readonly object: FleetObject;
   readonly packets: readonly Packet[];
@@ -121,16 +134,10 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
     () => names.map((name) => ({ name, label: toShown(name, 0, model).label })),
     [names, model],
   );
-  // In the address, too, so that what is shown can be sent to somebody.
-  const { query, path, route } = useLocation();
-  const shown = shownOf(names, namesIn(query.charts));
-  const toggle = (name: string): void => {
-    const others = shown.filter((one) => one !== name);
-    const next = others.length < shown.length ? others : [...others, name].slice(-MAX_CHARTS);
-    route(`${path}?${new URLSearchParams({ ...query, charts: textOfNames(next) })}`, true);
-  };
+  const { shown, toggle } = useShown(names);
   const { chartOf, error } = useCharts(object, shown, interval);
   const { data: marked, reload } = useMarks(object, interval);
+  const ghosts = useGhosts(object, shown, interval);
   const marks = marked.value;
   const isWriting = useSignal(false);
   return (
@@ -142,6 +149,7 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
           <a class="button small" href={toAddress(comparisonOf(object._id, shown, interval))}>
             {t('history.compare')}
           </a>
+          <WeekBefore />
           <NoteButton objectId={object._id} onClick={() => write(isWriting)(true)} />
           <Exports object={object} interval={interval} hasPlaces={hasPlaces} />
         </div>
@@ -149,6 +157,7 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
     >
       <ParameterChips parameters={parameters} chosen={shown} onToggle={toggle} />
       <Problem error={error.value} />
+      {ghosts && <p class="hint">{t(ghosts.size > 0 ? 'ghost.shown' : 'ghost.none')}</p>}
       {shown.map((name) => (
         <HistoryChart
           key={name}
@@ -157,6 +166,7 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
           ranges={argumentOf(name, model)?.thresholds}
           data={chartOf(name)}
           marks={marks}
+          ghost={ghosts?.get(name)}
           onZoom={onZoom}
         />
       ))}
@@ -168,7 +178,9 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
         onChange={reload}
         onClose={() => write(isWriting)(false)}
       />
-      {marks && marks.alarms.length > 0 && <marks.AlarmsOfInterval objectId={object._id} alarms={marks.alarms} />}
+      {marks?.words && marks.alarms.length > 0 && (
+        <marks.words.AlarmsOfInterval objectId={object._id} alarms={marks.alarms} />
+      )}
     </Section>
   );
 }
@@ -179,6 +191,31 @@ const NoteButton = ({ objectId, onClick }: { objectId: string; onClick: () => vo
       {t('history.note')}
     </button>
   ) : null;
+
+/** Shows the same hours a week before, or hides them. In the address, too. */
+function WeekBefore() {
+  const { query, path, route } = useLocation();
+  const isShown = isWeekBefore(query);
+  const { before: _before, ...others } = query;
+  const next = new URLSearchParams(isShown ? others : { ...others, before: 'week' });
+  return (
+    <button type="button" class="button small" aria-pressed={isShown} onClick={() => route(`${path}?${next}`, true)}>
+      {t('history.weekBefore')}
+    </button>
+  );
+}
+
+const isWeekBefore = ({ before }: Readonly<Record<string, string>>): boolean => before === 'week';
+
+/** Null unless they are shown. */
+function useGhosts(object: FleetObject, shown: readonly string[], { fromMs, toMs }: IntervalMs) {
+  const isShown = isWeekBefore(useLocation().query);
+  const fetchThem = async () =>
+    isShown
+      ? (await loadPart(() => import('./ghosts.js').then(withTextsOf))).fetchGhosts(object._id, shown, { fromMs, toMs })
+      : null;
+  return useFetched(fetchThem, [isShown, JSON.stringify(shown), fromMs, toMs]).data.value;
+}
 
 /** The chart of each parameter; undefined until it is there. */
 function useCharts(object: FleetObject, shown: readonly string[], interval: IntervalMs) {
@@ -196,8 +233,9 @@ function useCharts(object: FleetObject, shown: readonly string[], interval: Inte
 
 async function fetchMarks(object: FleetObject, interval: IntervalMs) {
   const { fetchMarks: fetchAll, bandsOf } = await loadPart(() => import('./marks.js'));
-  const [marks, shown] = await Promise.all([fetchAll(object, interval), loadPart(() => import('./chart-marks.js'))]);
-  return { ...marks, ...shown, bandsOf };
+  const marks = await fetchAll(object, interval);
+  const hasAny = marks.alarms.length > 0 || marks.thresholds.size > 0;
+  return { ...marks, bandsOf, words: hasAny ? await loadPart(() => import('./chart-marks.js')) : null };
 }
 
 type ShownMarks = Awaited<ReturnType<typeof fetchMarks>> | null;
@@ -221,13 +259,17 @@ interface HistoryChartProps {
   readonly about: Shown;
   readonly ranges: unknown;
   readonly data: ChartData | undefined;
+  readonly ghost: PlotGhost | undefined;
   readonly onZoom: (interval: IntervalMs) => void;
 }
 
-function HistoryChart({ path, about: { label, unit }, ranges, data, marks, onZoom }: HistoryChartProps) {
+function HistoryChart({ path, about: { label, unit }, ranges, data, marks, ghost, onZoom }: HistoryChartProps) {
   const readout = useSignal('');
   const thresholds = marks?.thresholds.get(path) ?? [];
-  const plotMarks = useMemo(() => marks && { thresholds, bands: marks.bandsOf(marks, path) }, [marks, path]);
+  const plotMarks = useMemo(
+    () => (marks || ghost) && { thresholds, bands: marks?.bandsOf(marks, path) ?? [], ghost },
+    [marks, path, ghost],
+  );
   return (
     <figure class="figure">
       <figcaption>
@@ -249,7 +291,7 @@ function HistoryChart({ path, about: { label, unit }, ranges, data, marks, onZoo
           onZoom={(fromMs, toMs) => onZoom({ fromMs, toMs })}
         />
       )}
-      {marks && thresholds.length > 0 && <marks.Thresholds thresholds={thresholds} unit={unit} />}
+      {marks?.words && thresholds.length > 0 && <marks.words.Thresholds thresholds={thresholds} unit={unit} />}
     </figure>
   );
 }
@@ -291,24 +333,18 @@ function Exports({
   );
 }
 
+const routePart = signal<typeof import('./route-replay.js') | null>(null);
+
 /** The way of the object and its replay, which only objects that have one need. */
 function RouteSection(props: ComponentProps<typeof RouteReplay>) {
-  const Loaded = useLoaded(() => import('./route-replay.js').then(({ RouteReplay: loaded }) => loaded));
-  return Loaded ? <Loaded {...props} /> : null;
+  const part = usePart(routePart, () => import('./route-replay.js').then(withTextsOf));
+  return part && <part.RouteReplay {...props} />;
 }
+
+const statesPart = signal<typeof import('./state-timeline.js') | null>(null);
 
 /** What the object was over time, which only objects with booleans or texts need. */
 function StatesSection(props: ComponentProps<typeof StateTimeline>) {
-  const Loaded = useLoaded(() => import('./state-timeline.js').then(({ StateTimeline: loaded }) => loaded));
-  return Loaded ? <Loaded {...props} /> : null;
-}
-
-function useLoaded<T>(load: () => Promise<T>): T | null {
-  const part = useSignal<{ readonly loaded: T } | null>(null);
-  useEffect(() => {
-    void loadPart(load).then((loaded) => {
-      part.value = { loaded };
-    });
-  }, []);
-  return part.value?.loaded ?? null;
+  const part = usePart(statesPart, () => import('./state-timeline.js').then(withTextsOf));
+  return part && <part.StateTimeline {...props} />;
 }

@@ -7,9 +7,19 @@ import { type ChartData, findSingle } from './chart-data.js';
 import { type ColorOf, colorNow, numberAxis, timeAxis } from './plot-axes.js';
 import type { Band, Threshold } from './thresholds.js';
 
+/** What the parameter was at another time. */
+export interface PlotGhost {
+  /** The least and the greatest one; empty without any. */
+  readonly values: readonly number[];
+  /** In words what it was at a time of the chart; empty if that is unknown. */
+  readAt(timeS: number): string;
+  draw(plot: uPlot, color: ColorOf): void;
+}
+
 export interface PlotMarks {
   readonly bands: readonly Band[];
   readonly thresholds: readonly Threshold[];
+  readonly ghost?: PlotGhost | undefined;
 }
 
 export interface PlotRanges {
@@ -51,7 +61,13 @@ function optionsOf(
     cursor: { sync: { key: SYNC }, drag: { x: onZoom !== undefined, y: false, setScale: false }, points: { size: 7 } },
     scales: {
       x: { range: (plot, from, to) => (plot.data[0].length === 1 ? [from - AROUND_S, from + AROUND_S] : [from, to]) },
-      y: { range: (_plot, least, most) => toRange(least, most, [...edges, ...(marksNow()?.thresholds ?? [])]) },
+      y: {
+        range: (_plot, least: number | null, most: number | null) => {
+          const { ghost, thresholds = [] } = marksNow() ?? {};
+          const values = [least, most, ...(ghost?.values ?? [])].filter((value) => value !== null);
+          return toRange(values, [...edges, ...thresholds]);
+        },
+      },
     },
     axes: [timeAxis(color), numberAxis(color)],
     ...seriesOf(`${label} ${unit}`, color('--accent'), data.range !== undefined),
@@ -59,12 +75,16 @@ function optionsOf(
       // Alarms below the lines of the grid, thresholds above them.
       drawClear: [
         (plot) => drawWithin(plot, () => ranges?.draw(plot, color)),
-        (plot) => drawBands(plot, marksNow()?.bands ?? [], color),
+        (plot) => {
+          const { bands = [], ghost } = marksNow() ?? {};
+          drawBands(plot, bands, color);
+          drawWithin(plot, () => ghost?.draw(plot, color));
+        },
       ],
       draw: [(plot) => drawThresholds(plot, marksNow()?.thresholds ?? [], color)],
       setCursor: [
         (plot) => {
-          readout.value = readAt(plot, unit);
+          readout.value = readAt(plot, unit, marksNow()?.ghost);
         },
       ],
       setSelect: [
@@ -82,12 +102,12 @@ function optionsOf(
 }
 
 /** The time and the value at the pointer; the least and the greatest one, too, where one point stands for several values. */
-function readAt({ data, cursor: { idx } }: uPlot, unit: string): string {
+function readAt({ data, cursor: { idx } }: uPlot, unit: string, ghost: PlotGhost | undefined): string {
   const [timeS, value, low, high] = data.map((column) => column[idx ?? -1]);
   if (typeof timeS !== 'number' || typeof value !== 'number') return '';
   const isRange = typeof low === 'number' && typeof high === 'number' && low < high;
   const range = isRange ? ` (${formatNumber(low)} – ${formatNumber(high)})` : '';
-  return `${formatMoment(timeS * 1_000, serverNowMs())} · ${formatNumber(value)}${range} ${unit}`;
+  return `${formatMoment(timeS * 1_000, serverNowMs())} · ${formatNumber(value)}${range} ${unit} ${ghost?.readAt(timeS) ?? ''}`.trimEnd();
 }
 
 function seriesOf(label: string, stroke: string, hasRange: boolean): Pick<uPlot.Options, 'series' | 'bands'> {
@@ -112,12 +132,10 @@ const toColumns = ({ times, values, range }: ChartData): uPlot.AlignedData =>
 const RANGE_PAD = 0.1;
 
 /** With the thresholds, except those so far away that the values would become a flat line. */
-function toRange(
-  least: number | null,
-  most: number | null,
-  thresholds: readonly { readonly value: number }[],
-): uPlot.Range.MinMax {
-  if (least === null || most === null) return [null, null];
+function toRange(values: readonly number[], thresholds: readonly { readonly value: number }[]): uPlot.Range.MinMax {
+  if (values.length === 0) return [null, null];
+  const least = Math.min(...values);
+  const most = Math.max(...values);
   const reach = Math.max(most - least, Math.abs(most) / 2);
   const near = thresholds.map(({ value }) => value).filter((value) => value >= least - reach && value <= most + reach);
   return uPlot.rangeNum(Math.min(least, ...near), Math.max(most, ...near), RANGE_PAD, true);

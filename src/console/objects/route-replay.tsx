@@ -20,6 +20,8 @@ import { routeOf, routeOfFeature, type TrackFeature, type WholeRoute } from './t
 import { dayOf, sumOf, TripList, TripsCsv } from './trip-list.js';
 import { type Leg, routeOfTrip, skipStops, type TrackProperties, toLegs } from './trips.js';
 
+export { loadOwnTexts } from './history-texts.js';
+
 /** Before a moment of the replay: their values are shown beside it. */
 const MOMENT_PACKETS = 100;
 /** Between two requests for them while the replay goes on. */

@@ -15,6 +15,8 @@ import { namesIn, textOfNames } from './names.js';
 import { ParameterChips } from './parameter-chips.js';
 import { type Segment, type StatePath, type StateValue, segmentsOf, totalsOf } from './states.js';
 
+export { loadOwnTexts } from './history-texts.js';
+
 const MOST_SHOWN = 6;
 const FIRST_SHOWN = 4;
 const COLORS = 8;

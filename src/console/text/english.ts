@@ -13,6 +13,7 @@ import type { ENGLISH_MEANINGS } from './english-meanings.js';
 import type { ENGLISH_NOTES } from './english-notes.js';
 import type { ENGLISH_PAGES } from './english-pages.js';
 import type { ENGLISH_PALETTE } from './english-palette.js';
+import type { ENGLISH_PARTS } from './english-parts.js';
 import type { ENGLISH_REPORTS } from './english-reports.js';
 import type { ENGLISH_RULES } from './english-rules.js';
 import type { ENGLISH_SETTINGS } from './english-settings.js';
@@ -125,6 +126,7 @@ export type ViewsCatalogue = Readonly<Record<keyof typeof ENGLISH_VIEWS, string>
 export type LinkCatalogue = Readonly<Record<keyof typeof ENGLISH_LINKS, string>>;
 export type CompareCatalogue = Readonly<Record<keyof typeof ENGLISH_COMPARE, string>>;
 export type NoteCatalogue = Readonly<Record<keyof typeof ENGLISH_NOTES, string>>;
+export type PartsCatalogue = Readonly<Record<keyof typeof ENGLISH_PARTS, string>>;
 export type MeaningCatalogue = Readonly<Record<keyof typeof ENGLISH_MEANINGS, string>>;
 export type WallCatalogue = Readonly<Record<keyof typeof ENGLISH_WALL, string>>;
 export type WhereCatalogue = Readonly<Record<keyof typeof ENGLISH_WHERE, string>>;
@@ -147,5 +149,6 @@ export type Texts = Catalogue &
   WhereCatalogue &
   MeaningCatalogue &
   NoteCatalogue &
+  PartsCatalogue &
   CompareCatalogue;
 export type TextKey = keyof Texts;

@@ -16,6 +16,7 @@ import { ENGLISH_MEANINGS } from '../../../src/console/text/english-meanings.js'
 import { ENGLISH_NOTES } from '../../../src/console/text/english-notes.js';
 import { ENGLISH_PAGES } from '../../../src/console/text/english-pages.js';
 import { ENGLISH_PALETTE } from '../../../src/console/text/english-palette.js';
+import { ENGLISH_PARTS } from '../../../src/console/text/english-parts.js';
 import { ENGLISH_REPORTS } from '../../../src/console/text/english-reports.js';
 import { ENGLISH_RULES } from '../../../src/console/text/english-rules.js';
 import { ENGLISH_SETTINGS } from '../../../src/console/text/english-settings.js';
@@ -33,6 +34,7 @@ const MORE: Readonly<Record<string, object>> = {
   dialogs: ENGLISH_DIALOGS,
   home: ENGLISH_HOME,
   history: ENGLISH_HISTORY,
+  parts: ENGLISH_PARTS,
   links: ENGLISH_LINKS,
   meanings: ENGLISH_MEANINGS,
   notes: ENGLISH_NOTES,
