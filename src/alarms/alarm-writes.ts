@@ -62,8 +62,6 @@ export interface RaisedAlarm extends Acting {
   readonly raise: Raise;
   readonly packetId: string | null;
   readonly position: Position | null;
-  /** By the service's clock. */
-  readonly raisedMs: number;
   /** Whether actions follow: not from packets that came too late. */
   readonly isActing: boolean;
 }
@@ -73,7 +71,7 @@ export interface RaisedAlarm extends Acting {
  * Nobody stores it meanwhile, since its partition has one owner at the time of the commit.
  */
 export async function raiseAlarm(parts: WritingParts, alarm: RaisedAlarm): Promise<OutputWrite[]> {
-  const { rule, object, raise, packetId, position, raisedMs, isActing } = alarm;
+  const { rule, object, raise, packetId, position, isActing } = alarm;
   if (await isStored(parts.database, raise.alarmId)) return [];
   const nowMs = parts.now();
   const { settings } = rule.compiled;
@@ -103,7 +101,7 @@ export async function raiseAlarm(parts: WritingParts, alarm: RaisedAlarm): Promi
     webhooks,
     actions,
     time: nowMs,
-    ...(nowMs - raisedMs > LIMITS.alarmLateMs && { late: true }),
+    ...(nowMs - raise.atMs > LIMITS.alarmLateMs && { late: true }),
   });
   // A replay finds it stored.
   const stored: AnyBulkWriteOperation = {

@@ -4,7 +4,7 @@ import type { Steps } from '../core/rule/metering.js';
 import { toPastId } from '../webhooks/refill.js';
 import type { ActiveRule } from './active-rule.js';
 import type { PacketInput } from './evaluate.js';
-import { initialState, type MachineParts, type RuleState, step } from './machine.js';
+import { type Effect, initialState, type MachineParts, type RuleState, step } from './machine.js';
 import type { ObjectMemory } from './packet-reader.js';
 import type { CausedEffect } from './round-states.js';
 import type { RuleObject } from './rule-objects.js';
@@ -44,6 +44,12 @@ function toObjectMs(
   return Math.max(dataMs, receivedMs - aheadMs);
 }
 
+/** Effects with what completed them: a packet, or what is remembered of those so far. */
+export const causedBy = (
+  { packetId, position }: Pick<ObjectMemory, 'packetId' | 'position'>,
+  effects: readonly Effect[],
+): CausedEffect[] => effects.map((effect) => ({ effect, packetId, position }));
+
 /** What a packet makes of a state. What time alone does before it belongs to the packet before it. */
 export function evaluatePacket(
   evaluated: Evaluated,
@@ -55,7 +61,7 @@ export function evaluatePacket(
   const before = held ?? initialState(rule.compiled);
   if (read === null) {
     const { state, effects } = step(parts, before, { kind: 'heard', atMs: receivedMs - memory.aheadMs });
-    return { before, after: state, effects: effects.map((effect) => ({ effect, packetId: memory.packetId })) };
+    return { before, after: state, effects: causedBy(memory, effects) };
   }
   const atMs = toObjectMs(memory, { read, packet, receivedMs });
   const packetId = String(packet._id);
@@ -66,9 +72,7 @@ export function evaluatePacket(
   const { state, effects } = step(parts, early?.state ?? before, { kind: 'packet', atMs, packetId, read, steps });
   if (effects.length === 0 && (early === null || early.effects.length === 0))
     return { before, after: state, effects: [] };
-  const caused = [
-    ...(early?.effects ?? []).map((effect) => ({ effect, packetId: memory.packetId })),
-    ...effects.map((effect) => ({ effect, packetId })),
-  ];
+  const position = read.fix === null ? memory.position : { lat: read.fix.lat, lon: read.fix.lon };
+  const caused = [...causedBy(memory, early?.effects ?? []), ...causedBy({ packetId, position }, effects)];
   return { before, after: state, effects: caused };
 }

@@ -1,5 +1,6 @@
 /** The states that a round changes: they are kept once they are committed. */
 import type { AnyBulkWriteOperation } from 'mongodb';
+import type { Position } from '../core/position-fields.js';
 import type { OutputWrite } from '../processing/commit.js';
 import type { ActiveRule } from './active-rule.js';
 import { toWaiting, type WaitingStep } from './escalation.js';
@@ -21,10 +22,11 @@ export interface RoundStates {
   readonly gone: Set<string>;
 }
 
-/** An effect with the packet that completed it. */
+/** An effect with the packet that completed it, and where the object was then. */
 export interface CausedEffect {
   readonly effect: Effect;
   readonly packetId: string | null;
+  readonly position: Position | null;
 }
 
 /** When time alone changes a state, by the service's clock; null where it does not. */

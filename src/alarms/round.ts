@@ -20,8 +20,7 @@ import {
   type WritingParts,
 } from './alarm-writes.js';
 import { splitWaiting } from './escalation.js';
-import type { PacketInput } from './evaluate.js';
-import { type Evaluated, evaluatePacket, partsOf } from './evaluate-packet.js';
+import { causedBy, type Evaluated, evaluatePacket, partsOf } from './evaluate-packet.js';
 import { afterClearing, type Input, type RuleState, step } from './machine.js';
 import {
   advanceTo,
@@ -189,7 +188,7 @@ async function readOne(state: State, objectId: string, arrived: ArrivedPacket): 
     const { after, effects } = evaluatePacket({ rule, object, memory }, before, { read, packet, receivedMs, steps });
     noteSteps(state, rule, { steps, cost: rule.compiled.costOf(read) });
     const isActing = receivedMs - (packet.time as number) <= rule.compiled.settings.controlMs;
-    for (const caused of effects) await apply(state, { rule, object, memory }, caused, { isActing, read });
+    for (const caused of effects) await apply(state, { rule, object }, caused, isActing);
     storeState(state, objectId, rule, { state: after, effects, isActing });
     await state.turn.yieldIfLong();
   }
@@ -204,20 +203,15 @@ function noteSteps(state: State, rule: ActiveRule, { steps, cost }: { steps: Ste
 
 async function apply(
   state: State,
-  { rule, object, memory }: Evaluated,
-  { effect, packetId }: CausedEffect,
-  { isActing, read }: { isActing: boolean; read: PacketInput | null },
+  { rule, object }: Pick<Evaluated, 'rule' | 'object'>,
+  { effect, packetId, position }: CausedEffect,
+  isActing: boolean,
 ): Promise<void> {
   if (effect.kind === 'clear') {
     state.outputs.push(...toClearing(effect.alarmId, effect.atMs, 'condition', state.now()));
     return;
   }
-  const fix = read?.fix ?? null;
-  const position = fix === null ? memory.position : { lat: fix.lat, lon: fix.lon };
-  const raisedMs = effect.atMs + memory.aheadMs;
-  state.outputs.push(
-    ...(await raiseAlarm(state, { rule, object, raise: effect, packetId, position, raisedMs, isActing })),
-  );
+  state.outputs.push(...(await raiseAlarm(state, { rule, object, raise: effect, packetId, position, isActing })));
 }
 
 async function tick(state: State, objectId: string, untilMs: number): Promise<void> {
@@ -246,8 +240,8 @@ async function passTime(state: State, evaluated: Evaluated, before: RuleState, u
   const input: Input = { kind: 'tick', atMs: untilMs - memory.aheadMs };
   const { state: after, effects } = step(partsOf(evaluated), before, input);
   const isActing = memory.aheadMs <= rule.compiled.settings.controlMs;
-  const caused = effects.map((effect) => ({ effect, packetId: memory.packetId }));
-  for (const one of caused) await apply(state, evaluated, one, { isActing, read: null });
+  const caused = causedBy(memory, effects);
+  for (const one of caused) await apply(state, evaluated, one, isActing);
   storeState(state, object.id, rule, { state: after, effects: caused, isActing });
 }
 
