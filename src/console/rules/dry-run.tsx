@@ -1,9 +1,9 @@
 /** Tries a rule on the past before it is saved: how often it would have raised an alarm, where, and when. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import { DAY_MS } from '../../core/units.js';
+import { DAY_MS, HOUR_MS } from '../../core/units.js';
 import { formatRead } from '../alarms/read-values.js';
-import { explain, Problem, Select, type useWork } from '../parts/form.js';
+import { explain, Field, Problem, Select, type useWork } from '../parts/form.js';
 import { Section } from '../parts/tabs.js';
 import { type Json, type Routes, request, VigilError } from '../state/api.js';
 import { ordered } from '../state/by-name.js';
@@ -31,8 +31,15 @@ interface Tried {
   readonly error: unknown;
 }
 
+/** What is looked at: the last days, or between two moments as they are typed. */
+interface Period {
+  readonly days: number | null;
+  readonly from: string;
+  readonly to: string;
+}
+
 interface Trial {
-  readonly days: number;
+  readonly period: Period;
   readonly rule: string;
   readonly count: number;
   readonly all: number;
@@ -47,7 +54,7 @@ interface DryRunProps {
 }
 
 export function DryRun({ rule, work, check }: DryRunProps) {
-  const days = useSignal(7);
+  const period = useSignal<Period>({ days: 7, from: '', to: '' });
   const chosen = useSignal<readonly string[]>([]);
   const trial = useSignal<Trial | null>(null);
   const found = useMemo(() => objectsOf(rule.select), [JSON.stringify(rule.select), ordered.value]);
@@ -57,28 +64,24 @@ export function DryRun({ rule, work, check }: DryRunProps) {
     const ids = new Set(chosen.value);
     const named = found.filter(({ _id }) => ids.has(_id));
     const wanted = named.length > 0 ? named : found;
-    const asked = wanted.slice(0, MOST_OBJECTS);
+    const few = wanted.slice(0, MOST_OBJECTS);
+    const asked = period.value;
     const text = JSON.stringify(rule);
     const show = (tried: readonly Tried[]): void => {
-      trial.value = { days: days.value, rule: text, count: asked.length, all: wanted.length, tried };
+      trial.value = { period: asked, rule: text, count: few.length, all: wanted.length, tried };
     };
     let tried: readonly Tried[] = [];
-    for (const object of asked) {
-      tried = [...tried, await tryOn(rule, object, days.value)];
+    for (const object of few) {
+      tried = [...tried, await tryOn(rule, object, asked)];
       show(tried);
     }
-    if (asked.length === 0) show(tried);
+    if (few.length === 0) show(tried);
   };
   return (
     <Section title={t('rule.try')} about={t('rule.tryAbout')}>
       <div class="form rule-try">
         <div class="row-fields">
-          <Select
-            label={t('rule.tryPeriod')}
-            value={String(days.value)}
-            options={PERIODS_DAYS.map((one) => [String(one), tn('rule.during', one)] as const)}
-            onChange={(one) => write(days)(Number(one))}
-          />
+          <PeriodFields period={period.value} onChange={write(period)} />
           <PickList
             name="object"
             label={t('rule.objects')}
@@ -102,13 +105,58 @@ export function DryRun({ rule, work, check }: DryRunProps) {
   );
 }
 
+const OWN = 'own';
+
+/** A recording, or what happened at a time that somebody remembers, may be long ago. */
+function PeriodFields({ period, onChange }: { period: Period; onChange: (period: Period) => void }) {
+  const days = PERIODS_DAYS.map((one) => [String(one), tn('rule.during', one)] as const);
+  return (
+    <div>
+      <Select
+        label={t('rule.tryPeriod')}
+        value={String(period.days ?? OWN)}
+        options={[...days, [OWN, t('rule.own')] as const]}
+        onChange={(one) => onChange({ ...period, days: one === OWN ? null : Number(one) })}
+      />
+      {period.days === null &&
+        (['from', 'to'] as const).map((bound) => (
+          <Field
+            key={bound}
+            type="datetime-local"
+            name={bound}
+            label={t(`rule.${bound}`)}
+            value={period[bound]}
+            onInput={(text) => onChange({ ...period, [bound]: text })}
+          />
+        ))}
+    </div>
+  );
+}
+
+/** What is not typed is not sent: the server looks at the seven days before `to`, and until now. */
+function boundsOf({ days, from, to }: Period): { from?: string; to?: string } {
+  if (days !== null) return { from: isoOf(serverNowMs() - days * DAY_MS) };
+  const bounds: { from?: string; to?: string } = {};
+  if (from !== '') bounds.from = isoOf(from);
+  if (to !== '') bounds.to = isoOf(to);
+  return bounds;
+}
+
+const isoOf = (moment: number | string): string => new Date(moment).toISOString();
+
+function wordsOf({ days, from, to }: Period): string {
+  if (days !== null) return tn('rule.during', days);
+  const shown = [from, to].map((text) => (text === '' ? '…' : formatDateTime(new Date(text).getTime())));
+  return shown.join(' – ');
+}
+
 /** A refusal that names a field is thrown, to be shown there; too many packets of one object say so beside it. */
-async function tryOn(rule: Json, object: FleetObject, days: number): Promise<Tried> {
+async function tryOn(rule: Json, object: FleetObject, period: Period): Promise<Tried> {
   const { name, ...rest } = rule;
   const named = typeof name === 'string' && name.trim() !== '' ? { name, ...rest } : rest;
-  const from = new Date(serverNowMs() - days * DAY_MS).toISOString();
   try {
-    const result = await request('POST /api/v1/rules/test', { body: { rule: named, object: object._id, from } });
+    const body = { rule: named, object: object._id, ...boundsOf(period) };
+    const result = await request('POST /api/v1/rules/test', { body });
     return { object, result, error: null };
   } catch (error) {
     if (error instanceof VigilError && (error.status === 413 || error.status === 403))
@@ -117,7 +165,7 @@ async function tryOn(rule: Json, object: FleetObject, days: number): Promise<Tri
   }
 }
 
-function Outcome({ trial: { tried, count, all, days }, isOld }: { trial: Trial; isOld: boolean }) {
+function Outcome({ trial: { tried, count, all, period }, isOld }: { trial: Trial; isOld: boolean }) {
   const alarms = tried.reduce((sum, { result }) => sum + (result?.alarms.length ?? 0), 0);
   const on = tried.filter(({ result }) => (result?.alarms.length ?? 0) > 0).length;
   const packets = tried.reduce((sum, { result }) => sum + (result?.evaluated ?? 0), 0);
@@ -131,7 +179,7 @@ function Outcome({ trial: { tried, count, all, days }, isOld }: { trial: Trial; 
           {t('rule.wouldWhere', {
             on: formatNumber(on),
             count: formatNumber(tried.length),
-            period: tn('rule.during', days),
+            period: wordsOf(period),
             packets: formatNumber(packets),
           })}
           {tried.length < count && ` ${t('rule.tryGoesOn', { left: formatNumber(count - tried.length) })}`}
@@ -163,7 +211,7 @@ function OfObject({ object, result, error }: Tried) {
         <ol>
           {alarms.slice(0, MOST_SHOWN).map((alarm) => (
             <li key={alarm.raised}>
-              {formatDateTime(alarm.raised)}{' '}
+              <a href={toAddress(`/objects/${object._id}/history?${around(alarm)}`)}>{formatDateTime(alarm.raised)}</a>{' '}
               <span class="quiet">
                 {alarm.cleared === null
                   ? t('rule.notCleared')
@@ -180,6 +228,13 @@ function OfObject({ object, result, error }: Tried) {
       {result && alarms.length === 0 && <Nearly result={result} />}
     </>
   );
+}
+
+/** The history with all of an alarm, and what was before and after it. */
+function around({ raised, cleared }: Result['alarms'][number]): string {
+  const endMs = cleared ?? raised;
+  const besideMs = Math.max(HOUR_MS, (endMs - raised) / 4);
+  return new URLSearchParams({ from: isoOf(raised - besideMs), to: isoOf(endMs + besideMs) }).toString();
 }
 
 const readOf = (values: Json): string => {

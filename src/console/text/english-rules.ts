@@ -72,6 +72,7 @@ export const ENGLISH_RULES = {
   'rule.objects': 'Objects',
   'rule.ofConfig': 'a value of each object',
   'rule.op': 'Comparison',
+  'rule.own': 'from … to …',
   'rule.param': 'Parameter',
   'rule.params': 'Arguments (JSON)',
   'rule.paramsHint': 'Such as {"minutes": 5}.',

@@ -74,6 +74,7 @@ export const GERMAN_RULES: RuleCatalogue = {
   'rule.objects': 'Objekte',
   'rule.ofConfig': 'einem Wert jedes Objekts',
   'rule.op': 'Vergleich',
+  'rule.own': 'von … bis …',
   'rule.param': 'Parameter',
   'rule.params': 'Argumente (JSON)',
   'rule.paramsHint': 'Etwa {"minutes": 5}.',

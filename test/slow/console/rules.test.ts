@@ -291,3 +291,29 @@ test('suggests few of many objects, and tries a rule on the one that is typed', 
   await form.getByText('on 0 of 1 objects').waitFor();
   await eventually(async () => expect(await form.locator('.rule-tried h3 a').allTextContents()).toEqual(['Van 249']));
 });
+
+test('tries a rule between two moments that are long ago, and leads to the history of what it finds', async () => {
+  const recorder = await create('objects', { id: 'recorder', name: 'Recorder' });
+  const atMs = Date.parse('2013-12-16T12:00:00Z');
+  const values = [90, 90, 50, 50, 90];
+  const packets = values.map((heat, nth) => ({ heat, time: atMs + nth * HOUR_MS }));
+  await service.admin('POST', `objects/${recorder}/packets`, packets);
+  const page = await browser.openAs('/rules/new');
+  await pick(part(page, 'It applies to').getByLabel('Objects'), 'Recorder (recorder)');
+  const condition = part(page, 'Condition');
+  await condition.getByLabel('Parameter').fill('heat');
+  await condition.getByLabel('Comparison').selectOption({ label: 'is less than' });
+  await condition.getByLabel('Value').fill('60');
+  const form = page.locator('.rule-try');
+  await form.getByLabel('Time').selectOption({ label: 'from … to …' });
+  await form.getByLabel('From').fill('2013-12-01T00:00');
+  await form.getByLabel('To').fill('2014-01-01T00:00');
+  await form.getByRole('button', { name: 'Try it' }).click();
+  await form.getByText('It would have been raised once').waitFor();
+  await form.getByText('5 packets were read.').waitFor();
+  await form.locator('ol a').click();
+  await page.getByRole('heading', { name: 'Recorder' }).waitFor();
+  const { searchParams } = new URL(page.url());
+  expect(Date.parse(String(searchParams.get('from')))).toBe(atMs + HOUR_MS);
+  expect(Date.parse(String(searchParams.get('to')))).toBe(atMs + 5 * HOUR_MS);
+});
