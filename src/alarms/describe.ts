@@ -1,6 +1,7 @@
 /** What an alarm says of its cause: the parts of the condition in words, with what each read and since when. Pure. */
 import { isObject, type Json, type JsonObject } from '../core/json.js';
 import type { Operand, SingleCondition } from '../core/rule/condition.js';
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/units.js';
 import type { CompiledRule, Reading } from './evaluate.js';
 import { operandOf } from './evaluate.js';
 
@@ -53,6 +54,19 @@ function setAt(values: JsonObject, [name, ...rest]: readonly string[], value: Js
   setAt(inner, rest, value);
 }
 
+const FENCE_WORDS = { inside: 'inside', outside: 'outside', enter: 'entered', exit: 'left' } as const;
+
+/** As a rule writes it: in the largest unit that it is a whole number of. */
+function formatDuration(ms: number): string {
+  const [name, unitMs] = UNITS.find(([, oneMs]) => ms % oneMs === 0) ?? ['s', SECOND_MS];
+  return `${ms / unitMs} ${name}`;
+}
+
+const UNITS = [
+  ['h', HOUR_MS],
+  ['min', MINUTE_MS],
+] as const;
+
 export function toWords(condition: SingleCondition, object: JsonObject): string {
   switch (condition.kind) {
     case 'param': {
@@ -60,9 +74,9 @@ export function toWords(condition: SingleCondition, object: JsonObject): string 
       return `${condition.path.join('.')} ${condition.op}${wanted === '' ? '' : ` ${wanted}`}`;
     }
     case 'geofence':
-      return `${condition.test} of ${condition.ids.length === 1 ? 'a geofence' : 'geofences'}`;
+      return `${FENCE_WORDS[condition.test]} ${condition.ids.length === 1 ? 'a geofence' : 'geofences'}`;
     case 'silent':
-      return `silent for ${condition.afterMs / 1_000} s`;
+      return `silent for ${formatDuration(condition.afterMs)}`;
     case 'online':
       return condition.isOnline ? 'online' : 'offline';
     default:

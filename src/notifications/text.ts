@@ -45,9 +45,12 @@ function describe({ why }: JsonObject): string[] {
     .map(({ condition, value }) => toPart(String(condition), value ?? null));
 }
 
+/** The words of other conditions, such as `silent for 30 min` and `offline`, say what was read. */
+const COMPARISON = / (?:[<>]=?|[!=]=|in|between|changed)(?: |$)/;
+
 function toPart(condition: string, value: Json): string {
   const isPlain = typeof value === 'number' || typeof value === 'string' || typeof value === 'boolean';
-  return isPlain ? `${condition}: ${toOneLine(String(value))}` : condition;
+  return isPlain && COMPARISON.test(condition) ? `${condition}: ${toOneLine(String(value))}` : condition;
 }
 
 /** One message instead of many. */
