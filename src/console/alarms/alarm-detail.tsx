@@ -72,7 +72,7 @@ async function readAlarm(id: string): Promise<WholeAlarm> {
 
 /** The alarm as it is now. */
 function useAlarm(id: string) {
-  const fetched = useFetched(() => readAlarm(id), [id, interruptions.value]);
+  const fetched = useFetched(() => readAlarm(id), [id, interruptions.value], `alarm ${id}`);
   useEffect(
     () =>
       onAlarm((alarm) => {
@@ -85,7 +85,7 @@ function useAlarm(id: string) {
 }
 
 export function AlarmDetail({ id, onClose }: { id: string; onClose: () => void }) {
-  const { data, error } = useAlarm(id);
+  const { data, error, seenMs } = useAlarm(id);
   const alarm = data.value?._id === id ? data.value : null;
   objectRevision.value;
   return (
@@ -105,7 +105,7 @@ export function AlarmDetail({ id, onClose }: { id: string; onClose: () => void }
         </button>
       </header>
       {alarm === null && !error.value && <Skeleton rows={5} />}
-      <Problem error={error.value} />
+      <Problem error={error.value} seenMs={seenMs.value} />
       {alarm && <Body key={id} alarm={alarm} />}
     </aside>
   );

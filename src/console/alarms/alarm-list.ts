@@ -1,10 +1,10 @@
 /** The alarms of a page: loaded, kept current by events, filtered, the most urgent first. */
-import { type ReadonlySignal, useComputed, useSignal } from '@preact/signals';
+import { type ReadonlySignal, type Signal, useComputed, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { fold } from '../../core/fold.js';
 import { type Alarm, isOpen, isWaiting, onAlarm, SEVERITIES, type Severity } from '../state/alarms.js';
 import { listPages } from '../state/api.js';
-import { useServerReturn } from '../state/fetched.js';
+import { findSeen, keepSeen, useServerReturn } from '../state/fetched.js';
 import { objectRevision, objects } from '../state/fleet.js';
 import { interruptions, isLost } from '../state/live.js';
 
@@ -35,17 +35,14 @@ export interface AlarmList {
   /** Whether there are more than are shown. */
   readonly isCut: ReadonlySignal<boolean>;
   readonly error: ReadonlySignal<unknown>;
+  /** Until when they were current, if the server cannot be reached and these were seen before; null otherwise. */
+  readonly seenMs: ReadonlySignal<number | null>;
 }
 
 export function useAlarmList(filter: AlarmFilter): AlarmList {
   const all = useRef(new Map<string, Alarm>()).current;
   const revision = useSignal(0);
   const shown = useSignal(filter);
-  const isLoaded = useSignal(false);
-  const isCut = useSignal(false);
-  const error = useSignal<unknown>(null);
-  const attempt = useSignal(0);
-  useServerReturn(error, () => attempt.value++);
   useEffect(() => {
     shown.value = filter;
   }, [JSON.stringify(filter)]);
@@ -58,33 +55,7 @@ export function useAlarmList(filter: AlarmFilter): AlarmList {
       ),
     [],
   );
-  // Of cleared alarms only the newest are there: which these are depends on the filter.
-  const { status, search: _search, ...rest } = filter;
-  const cleared = status === 'open' ? null : rest;
-  // What is read before events arrive would have to be read again.
-  const isReady = interruptions.value > 0 || isLost.value;
-  useEffect(() => {
-    if (!isReady) return;
-    const stop = new AbortController();
-    isLoaded.value = false;
-    isCut.value = false;
-    void load(all, cleared, {
-      signal: stop.signal,
-      onPage: () => revision.value++,
-    }).then(
-      (isMore) => {
-        if (stop.signal.aborted) return;
-        isCut.value = isMore;
-        error.value = null;
-        isLoaded.value = true;
-        revision.value++;
-      },
-      (thrown) => {
-        if (!stop.signal.aborted) error.value = thrown;
-      },
-    );
-    return () => stop.abort();
-  }, [JSON.stringify(cleared), isReady, interruptions.value, attempt.value]);
+  const loaded = useLoaded(all, filter, revision);
   const known = useComputed<readonly Alarm[]>(() => {
     revision.value;
     return [...all.values()];
@@ -94,7 +65,55 @@ export function useAlarmList(filter: AlarmFilter): AlarmList {
     if (shown.value.search !== '') objectRevision.value;
     return known.value.filter(toTest(shown.value)).sort(byUrgency);
   });
-  return { rows, known, isLoaded, isCut, error };
+  return { rows, known, ...loaded };
+}
+
+type Loaded = Pick<AlarmList, 'isLoaded' | 'isCut' | 'error' | 'seenMs'>;
+
+/** Loads them when the filter asks for others, and when events may have been missed. Offline, it takes what was seen before. */
+function useLoaded(all: Map<string, Alarm>, filter: AlarmFilter, revision: Signal<number>): Loaded {
+  const isLoaded = useSignal(false);
+  const isCut = useSignal(false);
+  const error = useSignal<unknown>(null);
+  const seenMs = useSignal<number | null>(null);
+  const attempt = useSignal(0);
+  useServerReturn(error, () => attempt.value++);
+  // Of cleared alarms only the newest are there: which these are depends on the filter.
+  const { status, search: _search, ...rest } = filter;
+  const cleared = status === 'open' ? null : rest;
+  const name = `alarms ${JSON.stringify(cleared)}`;
+  // Events keep them current for as long as they arrive.
+  useEffect(
+    () => (isLost.value ? undefined : () => void (isLoaded.peek() && keepSeen(name, [...all.values()]))),
+    [name, isLost.value],
+  );
+  // What is read before events arrive would have to be read again.
+  const isReady = interruptions.value > 0 || isLost.value;
+  useEffect(() => {
+    if (!isReady) return;
+    const stop = new AbortController();
+    isLoaded.value = false;
+    isCut.value = false;
+    void load(all, cleared, { signal: stop.signal, onPage: () => revision.value++ }).then(
+      (isMore) => {
+        if (stop.signal.aborted) return;
+        isCut.value = isMore;
+        error.value = seenMs.value = null;
+        isLoaded.value = true;
+        revision.value++;
+      },
+      (thrown) => {
+        if (stop.signal.aborted) return;
+        error.value = thrown;
+        const [before, atMs] = findSeen<readonly Alarm[]>(name, thrown) ?? [[], null];
+        for (const alarm of before) if (!all.has(alarm._id)) all.set(alarm._id, alarm);
+        seenMs.value = atMs;
+        revision.value++;
+      },
+    );
+    return () => stop.abort();
+  }, [name, isReady, interruptions.value, attempt.value]);
+  return { isLoaded, isCut, error, seenMs };
 }
 
 /** Takes what changes, and shows it a few times a second. Returns a function that stops this. */

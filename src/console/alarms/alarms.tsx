@@ -59,10 +59,10 @@ function AlarmPage({ id }: { id: string }) {
       <AlarmFilters filter={filter} alarms={list.known.value} onChange={(change) => open(id, change)} />
       <div class="alarms-body">
         <section class="alarms-list" aria-label={t('nav.alarms')}>
-          <Problem error={list.error.value ?? work.error.value} />
+          <Problem error={list.error.value ?? work.error.value} seenMs={list.seenMs.value} />
           <Selection
             rows={rows}
-            isLoaded={list.isLoaded.value}
+            isLoaded={isKnown(list)}
             chosen={chosen}
             selected={selected}
             onAcknowledge={acknowledgeThese}
@@ -169,15 +169,19 @@ interface RowsProps {
   readonly onOpen: (id: string) => void;
 }
 
-function Rows({ list: { rows, isLoaded, isCut, error }, id, chosen, byKey, isFiltered, onOpen }: RowsProps) {
-  const { value: all } = rows;
+/** Whether these are all, now or when they were seen. */
+const isKnown = ({ isLoaded, seenMs }: AlarmList): boolean => isLoaded.value || seenMs.value !== null;
+
+function Rows({ list, id, chosen, byKey, isFiltered, onOpen }: RowsProps) {
+  const { error, isCut } = list;
+  const { value: all } = list.rows;
   const choose = (one: string, isChosen: boolean): void => {
     const next = new Set(chosen.peek());
     if (isChosen) next.add(one);
     else next.delete(one);
     write(chosen)(next);
   };
-  if (!isLoaded.value && all.length === 0) return error.value ? null : <Skeleton rows={6} />;
+  if (!isKnown(list) && all.length === 0) return error.value ? null : <Skeleton rows={6} />;
   if (all.length === 0) return <Nothing isFiltered={isFiltered} />;
   return (
     <>

@@ -18,6 +18,17 @@ const seen = new Map<string, readonly [data: unknown, atMs: number]>();
 /** Whoever searches for more loses what was seen. */
 const MOST_SEEN = 40;
 
+/** Keeps what is current now under a name. */
+export function keepSeen(name: string, data: unknown): void {
+  if (seen.size > MOST_SEEN) seen.clear();
+  seen.set(name, [data, serverNowMs()]);
+}
+
+/** What was kept under a name, and until when it was current, if this failure says that the server cannot be reached. */
+export function findSeen<T>(name: string, error: unknown): readonly [data: T, atMs: number] | undefined {
+  return isUnreachable(error) ? (seen.get(name) as readonly [T, number] | undefined) : undefined;
+}
+
 const isUnreachable = (error: unknown): boolean => error instanceof VigilError && error.status === 0;
 
 /**
@@ -46,16 +57,15 @@ export function useFetched<T>(
     try {
       const fetched = await fetchData();
       if (!isNewer()) return;
-      if (seen.size > MOST_SEEN) seen.clear();
-      if (name !== null) seen.set(name, [fetched, serverNowMs()]);
+      if (name !== null) keepSeen(name, fetched);
       data.value = fetched;
       seenMs.value = error.value = null;
     } catch (thrown) {
       if (!isNewer()) return;
       error.value = thrown;
       if (name === null || !isUnreachable(thrown)) return;
-      const [before, atMs] = seen.get(name) ?? [null, null];
-      data.value = before as T | null;
+      const [before, atMs] = findSeen<T>(name, thrown) ?? [null, null];
+      data.value = before;
       seenMs.value = atMs;
     }
   };
