@@ -163,7 +163,8 @@ function optionsOf(
           if (width < LEAST_DRAG_PX) return;
           const msAt = (px: number): number => Math.round(plot.posToVal(px, 'x') * 1_000);
           plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-          onInterval({ fromMs: msAt(left), toMs: msAt(left + width) });
+          // Charts that follow the pointer of another one have no event: one drag is one step back.
+          if (plot.cursor.event) onInterval({ fromMs: msAt(left), toMs: msAt(left + width) });
         },
       ],
     },

@@ -94,7 +94,8 @@ function optionsOf(
           const from = plot.posToVal(left, 'x');
           const to = plot.posToVal(left + width, 'x');
           plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-          onZoom?.(from * 1_000, to * 1_000);
+          // Charts that follow the pointer of another one have no event: one drag is one step back.
+          if (plot.cursor.event) onZoom?.(from * 1_000, to * 1_000);
         },
       ],
     },

@@ -10,12 +10,13 @@ export interface Asked extends DayRange {
   readonly range: Range | null;
 }
 
-const DAY = /^\d{4}-\d{2}-\d{2}$/;
+/** Whether this is a day of a year that has four digits: a field of a day takes more of them. */
+export const isDay = (text: string): boolean => /^\d{4}-\d{2}-\d{2}$/.test(text);
 
 export function askedOf(query: Query, nowMs: number, firstDay: number): Asked {
   const kind = REPORT_KINDS.find((one) => one === query.kind) ?? 'mileage';
   const { from = '', to = '' } = query;
-  if (DAY.test(from) && DAY.test(to) && from <= to) return { kind, from, to, range: null };
+  if (isDay(from) && isDay(to) && from <= to) return { kind, from, to, range: null };
   const range = RANGES.find((one) => one === query.range) ?? 'today';
   return { kind, range, ...toDayRange(nowMs, range, firstDay) };
 }

@@ -11,7 +11,7 @@ import { toAddress, useLocation } from '../state/location.js';
 import { namedOf, nameOf, titleOf } from '../state/references.js';
 import { pages } from '../state/session.js';
 import { firstDayOfWeek, formatDate, formatNumber, t } from '../text/language.js';
-import { type Asked, askedOf, isDivisible, type Query, toRequest } from './asked.js';
+import { type Asked, askedOf, isDay, isDivisible, type Query, toRequest } from './asked.js';
 import type { ReportAnswer } from './columns.js';
 import { RANGES } from './ranges.js';
 import { ReportTable } from './table.js';
@@ -96,7 +96,7 @@ function Choices({ query, asked, onChange }: ChoicesProps) {
       label={t(`reports.${name}`)}
       type="date"
       value={value}
-      onChange={(next) => next !== '' && onChange({ range: '', ...keptOrder(name, next, { from, to }) })}
+      onChange={(next) => isDay(next) && onChange({ range: '', ...keptOrder(name, next, { from, to }) })}
     />
   );
   const text = (name: 'objects' | 'param', placeholder: string) => (
@@ -178,6 +178,10 @@ function Typed({ label, type, placeholder, value, onChange }: TypedProps) {
         apply();
       }}
       onFocusOut={apply}
+      onKeyDown={(event) => {
+        // A field of a day does not send its form.
+        if (event.key === 'Enter') apply();
+      }}
     >
       <Field
         label={label}

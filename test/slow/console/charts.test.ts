@@ -137,6 +137,25 @@ test('keeps the charts of an interval without packets, with ways back', async ()
   await page.getByText('No packets in this interval').waitFor();
 });
 
+test('takes a drag over one of several charts back in one step', async () => {
+  const id = await addDriven('dragged', 30);
+  const page = await browser.openAs(`/objects/${id}/history`);
+  const plots = page.locator('.u-over');
+  await plots.nth(1).waitFor();
+  const before = page.url();
+  await until(async () => {
+    const box = await boxOf(plots.first());
+    await page.mouse.move(box.x + box.width * 0.8, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.9, box.y + 40, { steps: 5 });
+    await page.mouse.up();
+    await effectsRun(page);
+    return page.url() !== before;
+  }, 'another interval');
+  await page.goBack();
+  await page.waitForURL(before);
+});
+
 /** How many peaks reach the greatest height, by the columns of strong color that do. */
 const HIGHEST_PEAKS = `(() => {
   const { width, height } = document.querySelector('.uplot canvas');

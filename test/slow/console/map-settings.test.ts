@@ -47,6 +47,11 @@ describe('the question', () => {
   test('comes over the map, and is away when it is closed', async () => {
     await service.admin('POST', 'objects', { id: 'seen', name: 'Seen' });
     const page = await browser.openAs('/');
+    await question(page).waitFor();
+    // Paper answers nothing.
+    await page.emulateMedia({ media: 'print' });
+    expect(await question(page).isVisible()).toBe(false);
+    await page.emulateMedia({ media: 'screen' });
     await question(page).getByRole('button', { name: 'Close' }).click();
     await question(page).waitFor({ state: 'detached' });
     expect(await stored()).toBeNull();

@@ -78,6 +78,24 @@ test('has a row for each day, trips that lead to the history, and the whole repo
   expect(text.trimEnd().split('\r\n')).toHaveLength(1 + 3);
 });
 
+test('applies days that are typed at Enter, and leaves those of no year that there is', async () => {
+  const page = await browser.openAs('/reports');
+  const field = (name: string) => page.getByLabel(name, { exact: true });
+  const enter = async (name: string, day: string): Promise<void> => {
+    await field(name).fill(day);
+    await field(name).press('Enter');
+  };
+  const asks = (days: object) =>
+    page.waitForURL(({ searchParams }) => Object.entries(days).every(([name, day]) => searchParams.get(name) === day));
+  await enter('From', '2026-02-03');
+  await asks({ from: '2026-02-03' });
+  await enter('To', '2026-02-25');
+  await asks({ from: '2026-02-03', to: '2026-02-25' });
+  await enter('From', '12026-02-01');
+  await eventually(async () => expect(await field('From').inputValue()).toBe('2026-02-03'));
+  await asks({ from: '2026-02-03', to: '2026-02-25' });
+});
+
 test('says the day, the place and the id in words, and one thing as one', async () => {
   await service.admin('POST', 'objects', { id: 'lone', name: 'Lone van' });
   await service.admin('POST', 'objects/lone/packets', drive(lastWeekMs(), 20));
