@@ -3,7 +3,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
 import { isCredential, mayGrant } from '../core/access.js';
 import { isInsideApp } from '../core/app-origin.js';
-import { isTokenLifetime, parseDuration, TOKEN_LIFETIME } from '../core/duration.js';
+import { explainTokenLifetime, parseDuration } from '../core/duration.js';
 import { badRequest, forbidden, unauthorized } from '../core/errors.js';
 import { isObject, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
@@ -209,7 +209,8 @@ async function openSession(deps: AuthDeps, req: Request, res: Response): Promise
 
 function parseTokenRequest(deps: AuthDeps, body: unknown): { lifetimeMs: number; scopes: string[] | null } {
   const { expiresIn, scopes = null } = isObject(body) ? body : ({} as JsonObject);
-  if (expiresIn !== undefined && !isTokenLifetime(expiresIn)) throw badRequest(`expiresIn: expected ${TOKEN_LIFETIME}`);
+  const fault = expiresIn === undefined ? null : explainTokenLifetime(expiresIn);
+  if (fault !== null) throw badRequest(`expiresIn: ${fault}`);
   if (scopes !== null && !(Array.isArray(scopes) && scopes.length <= LIMITS.credentials && scopes.every(isScope))) {
     throw badRequest('scopes: expected a list of "METHOD /path/pattern"');
   }

@@ -1,7 +1,7 @@
 /** Reads the files of `vigil apply`: entities as YAML or JSON, each with its store. */
 import { readdir, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { type Document, LineCounter, parseAllDocuments, visit } from 'yaml';
+import { type Document, isPair, isScalar, LineCounter, parseAllDocuments, visit } from 'yaml';
 import { isExactNumber, isRounded } from '../core/exact-json.js';
 import { toOwnId } from '../core/own-id.js';
 import { PlainError } from '../program.js';
@@ -94,14 +94,20 @@ const isJsonNumber = (value: number, source: string): boolean => Number.isFinite
 /** Digits that a number would change are text: `pin: 0012`, `tag: 12E45678` and an ICCID of 19 digits. */
 function keepDigits(document: Document.Parsed, isNumber: (value: number, source: string) => boolean): void {
   visit(document, {
-    Scalar(_key, node) {
+    Scalar(key, node, path) {
       const { value, source } = node;
-      if (typeof value === 'number' && source !== undefined && !isNumber(value, source)) node.value = source;
+      const isName = key === 'key' || isNameOf(path.at(-1));
+      const isKept = isNumber(value as number, source ?? '') && !(isName && String(value) !== source);
+      if (typeof value === 'number' && source !== undefined && !isKept) node.value = source;
       // JSON has no bytes.
       if (value instanceof Uint8Array && source !== undefined) node.value = source;
     },
   });
 }
+
+/** Whether a pair is that of a text: `id: 1.10` names another object than 1.1, and a key of a map is text anyway. */
+const isNameOf = (parent: unknown): boolean =>
+  isPair(parent) && isScalar(parent.key) && ['id', 'name', 'login'].includes(String(parent.key.value));
 
 function toWanted(value: unknown, file: string): Wanted {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

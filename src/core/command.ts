@@ -1,6 +1,6 @@
 /** Commands to objects: their states, their outcome, and their form on the way to the device. */
 
-import { parseDuration } from './duration.js';
+import { explainSeconds, parseDuration } from './duration.js';
 import { badRequest, notFound } from './errors.js';
 import { isObject, type Json, type JsonObject, parseObject } from './json.js';
 import { LIMITS } from './limits.js';
@@ -74,6 +74,8 @@ export function parseStatuses(text: string | null): CommandStatus[] | null {
 /** Parses the lifetime of a command: a duration such as `10 min`, or ms. Throws a 400 that names the field. */
 export function parseTtl(text: string | null): number {
   if (text === null) return LIMITS.commandLifetimeMs;
+  const fault = explainSeconds(text);
+  if (fault !== null) throw badRequest(`ttl: ${fault}`);
   const ttlMs = parseDuration(text);
   if (ttlMs !== null && ttlMs >= LIMITS.commandLifetimeMinMs && ttlMs <= LIMITS.commandLifetimeMaxMs) return ttlMs;
   const maxDays = LIMITS.commandLifetimeMaxMs / 86_400_000;

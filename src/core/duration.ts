@@ -1,7 +1,7 @@
 /** Parses durations of clients and operators to milliseconds. */
 import { LIMITS } from './limits.js';
 import { toDateText } from './time.js';
-import { DAY_MS, SECOND_MS } from './units.js';
+import { DAY_MS, MINUTE_MS, SECOND_MS } from './units.js';
 
 const UNITS_MS: Readonly<Record<string, number>> = {
   ms: 1,
@@ -35,17 +35,44 @@ export function parseDuration(value: unknown): number | null {
   return Number.isSafeInteger(durationMs) ? durationMs : null;
 }
 
-/** What a token's lifetime is, for messages. */
-export const TOKEN_LIFETIME = `a duration such as "90 days", or milliseconds; 1 second to ${LIMITS.tokenLifetimeMaxMs / DAY_MS} days`;
+/**
+ * Why a request may not have this bare number as a duration: nobody means so many milliseconds. As seconds it is whole half hours, and as
+ * milliseconds no whole seconds (3600, 86400), or it is whole days, and no whole minutes (2592000). Null for any other value.
+ */
+export function explainSeconds(value: unknown): string | null {
+  if (typeof value !== 'string' && typeof value !== 'number') return null;
+  if (!/^[1-9]\d{3,9}$/.test(String(value).trim())) return null;
+  const count = Number(value);
+  const isHours = count % HALF_HOUR_S === 0 && count % SECOND_MS !== 0;
+  if (!isHours && !(count % DAY_S === 0 && count % MINUTE_MS !== 0)) return null;
+  const [size, unit] = SECONDS.find(([one]) => count % one === 0) ?? [1, 's'];
+  return `${count} looks like seconds: write "${count / size} ${unit}", or ${count * SECOND_MS} for milliseconds`;
+}
 
-/** Whether the value is a duration that a token may be valid for. */
-export function isTokenLifetime(value: unknown): boolean {
+const DAY_S = 86_400;
+const HALF_HOUR_S = 1_800;
+const SECONDS: ReadonlyArray<[size: number, unit: string]> = [
+  [DAY_S, 'd'],
+  [3_600, 'h'],
+  [60, 'min'],
+];
+
+/** What a token's lifetime is, for messages. */
+const TOKEN_LIFETIME = `a duration such as "90 days", or milliseconds; 1 second to ${LIMITS.tokenLifetimeMaxMs / DAY_MS} days`;
+
+/** Why a token may not be valid for this value; null if it is such a duration. */
+export function explainTokenLifetime(value: unknown): string | null {
   const ms = parseDuration(value);
-  return ms !== null && ms >= SECOND_MS && ms <= LIMITS.tokenLifetimeMaxMs;
+  const isLifetime = ms !== null && ms >= SECOND_MS && ms <= LIMITS.tokenLifetimeMaxMs;
+  return explainSeconds(value) ?? (isLifetime ? null : `expected ${TOKEN_LIFETIME}`);
 }
 
 /** How far a model lets packets be ahead of the clock of the service, for messages. */
-export const TIME_AHEAD = `a duration such as "1 day", or milliseconds; at most ${LIMITS.packetAheadMaxMs / DAY_MS} days`;
+const TIME_AHEAD = `a duration such as "1 day", or milliseconds; at most ${LIMITS.packetAheadMaxMs / DAY_MS} days`;
+
+/** Why a model may not have this value; null if it may. */
+export const explainTimeAhead = (value: unknown): string | null =>
+  explainSeconds(value) ?? (parseTimeAhead(value) === null ? `expected ${TIME_AHEAD}` : null);
 
 /** Parses it to ms; null when it is missing or invalid. */
 export function parseTimeAhead(value: unknown): number | null {

@@ -80,12 +80,21 @@ export function parseTypedValue(text: string): Json {
   let value: Json;
   try {
     value = parseExactJson(/^\+\d/.test(text) && !TELEPHONE.test(text) ? text.slice(1) : text) as Json;
+    // In a list or an object, it would be sent as null.
+    if (HUGE.test(text) && holdsInfinity(value)) return text;
   } catch {
     return text;
   }
   if (typeof value !== 'number') return typeof value === 'string' && !/^\s*"/.test(text) ? text : value;
   return String(value) === text.trim().replace(/^\+/, '') ? value : text;
 }
+
+/** What a number needs that no double can hold. */
+const HUGE = /e\+?\d{3}|\d{300}/i;
+const holdsInfinity = (value: Json): boolean =>
+  typeof value === 'object' && value !== null
+    ? Object.values(value).some(holdsInfinity)
+    : Math.abs(Number(value)) === Number.POSITIVE_INFINITY && typeof value === 'number';
 
 const TELEPHONE = /^\+\d{7,}$/;
 

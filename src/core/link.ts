@@ -1,6 +1,6 @@
 /** Share links: what they show, to whom who has them, and what of packets and objects that leaves. Pure. */
 import { ACCESS_FIELDS, mayCallObject, type OwnObject, type PermissionHolder } from './access.js';
-import { parseDuration } from './duration.js';
+import { explainSeconds, parseDuration } from './duration.js';
 import { badRequest } from './errors.js';
 import { isObject, type Json, type JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
@@ -57,8 +57,13 @@ export function parseLinkRequest(body: unknown): LinkRequest {
     throw badRequest(`name: expected at most ${LIMITS.nameCharacters} characters`);
   }
   const lifetimeMs = parseDuration(expiresIn);
-  if (lifetimeMs === null || lifetimeMs < LIMITS.linkLifetimeMinMs || lifetimeMs > LIMITS.linkLifetimeMaxMs) {
-    throw badRequest(`expiresIn: expected ${LIFETIME}`);
+  if (
+    explainSeconds(expiresIn) !== null ||
+    lifetimeMs === null ||
+    lifetimeMs < LIMITS.linkLifetimeMinMs ||
+    lifetimeMs > LIMITS.linkLifetimeMaxMs
+  ) {
+    throw badRequest(`expiresIn: ${explainSeconds(expiresIn) ?? `expected ${LIFETIME}`}`);
   }
   if (!LINK_HISTORIES.some((one) => one === history)) {
     throw badRequest(`history: expected ${LINK_HISTORIES.map((one) => `"${one}"`).join(' or ')}`);

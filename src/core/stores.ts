@@ -1,7 +1,7 @@
 /** The table of stores: the fields of each, which are required, unique, hidden, or set by the service. */
 import { z } from 'zod';
 import { isCredential } from './access.js';
-import { isTokenLifetime, parseTimeAhead, TIME_AHEAD, TOKEN_LIFETIME } from './duration.js';
+import { explainSeconds, explainTimeAhead, explainTokenLifetime } from './duration.js';
 import { badRequest } from './errors.js';
 import { explainIssue } from './field-errors.js';
 import { parseFormulas } from './formula.js';
@@ -66,13 +66,16 @@ const id = z.string().regex(/^[0-9a-f]{24}$/i, 'expected 24 hexadecimal digits')
 const credentials = z
   .array(z.string().refine(isCredential, 'expected "METHOD /path/pattern", such as "GET /objects/*"'))
   .max(LIMITS.credentials);
-const duration = z
-  .union([z.string(), z.number()], { error: `expected ${TOKEN_LIFETIME}` })
-  .refine(isTokenLifetime, `expected ${TOKEN_LIFETIME}`);
-const timeAhead = z
-  .union([z.string(), z.number()], { error: `expected ${TIME_AHEAD}` })
-  .refine((value) => parseTimeAhead(value) !== null, `expected ${TIME_AHEAD}`);
-const span = z.union([z.string(), z.number()], { error: 'expected a duration such as "10 min", or milliseconds' });
+/** A duration, or another value that `explain` names. */
+const durationBy = (explain: (value: unknown) => string | null) =>
+  z.union([z.string(), z.number()], { error: ({ input }) => explain(input) ?? SPAN }).superRefine((value, context) => {
+    const fault = explain(value);
+    if (fault !== null) context.addIssue(fault);
+  });
+const SPAN = 'expected a duration such as "10 min", or milliseconds';
+const duration = durationBy(explainTokenLifetime);
+const timeAhead = durationBy(explainTimeAhead);
+const span = durationBy(explainSeconds);
 const ownId = z
   .string()
   .min(1)

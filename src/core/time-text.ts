@@ -21,6 +21,8 @@ const ISO_FORMS: ReadonlyArray<[RegExp, (year: number, first: number, second: nu
   [withClock(String.raw`(\d{4})(-?)(\d{3})()`), dayOfYear],
   [withClock(String.raw`(\d{4})(-?)W(\d\d)\2(\d)`), dayOfWeek],
 ];
+/** What Go prints behind a time of its clock. */
+const GO_MONOTONIC = / m=[+-]\d+\.\d+$/;
 const DAY = /^\d{4}(?:([-/.:])\d\d\1\d\d|-?\d{3}|-?W\d\d-?\d)$/i;
 
 const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
@@ -37,6 +39,7 @@ const NAMED_FORMS: readonly RegExp[] = [
 /** Parses a time with a date to milliseconds, rounded down; UTC without a zone. Null for anything that has not one meaning. */
 export function parseTimeText(text: string): number | null {
   if (text.length > TEXT_CHARACTERS) return null;
+  if (GO_MONOTONIC.test(text)) return parseTimeText(text.replace(GO_MONOTONIC, ''));
   for (const [form, toDayMs] of ISO_FORMS) {
     const match = form.exec(text);
     if (match === null) continue;

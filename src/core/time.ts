@@ -10,6 +10,13 @@ const DIGITS = /^(0|[1-9]\d*)(?:\.(\d+))?$/;
 /** Devices may also be before 1970. */
 const DEVICE_DIGITS = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?$/;
 const DATE_DIGITS = /^((?:19|20)\d\d)(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?$/;
+/**
+ * How a date is written with 12 or 14 digits, whether or not it exists: 202611310000 has a day too many. As milliseconds these are
+ * of 1976, or centuries ahead: a removal up to there would take everything.
+ */
+const DATE_SHAPE = /^(?:19|20)\d\d[0-3]\d[0-3]\d[0-2]\d[0-6]\d(?:[0-6]\d)?$/;
+/** A year of two digits, as trackers write it: 261123100000. As milliseconds these are of 1973 to 2001. */
+const SHORT_DATE_DIGITS = /^\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[01]\d|2[0-3])[0-5]\d[0-5]\d$/;
 /** By how many digits the numbers of devices are shifted to milliseconds, by the count of their digits: s, ms, µs, ns. */
 const DEVICE_SHIFTS: Readonly<Record<number, number>> = { 9: 3, 10: 3, 11: 0, 12: 0, 13: 0, 16: -3, 19: -6 };
 /** A number with fewer digits is before 2000 in every unit: of a clock that was reset. */
@@ -99,12 +106,19 @@ export function parseZonedQueryTime(given: string, edge: Edge, zone: Zone): numb
 }
 
 const isQueryMs = (whole: string): boolean =>
-  whole.length <= 3 || (whole.length >= 12 && whole.length <= 14 && toDateText(whole) === null);
+  whole.length <= 3 ||
+  (whole.length >= 12 && whole.length <= 14 && !DATE_SHAPE.test(whole) && toShortDateText(whole) === null);
+
+/** The date of this century that digits with a year of two digits stand for; null if they stand for none. */
+const toShortDateText = (digits: string): string | null =>
+  SHORT_DATE_DIGITS.test(digits) ? toDateText(`20${digits}`) : null;
 
 /** What is wrong with the time of a query, for messages. */
 export function explainQueryTime(given: string): string {
   const text = given.trim();
-  const date = toDateText(/^(?:19|20)\d\d(?:\d\d)?$/.test(text) ? text.padEnd(6, '01').padEnd(8, '01') : text);
+  const date =
+    toDateText(/^(?:19|20)\d\d(?:\d\d)?$/.test(text) ? text.padEnd(6, '01').padEnd(8, '01') : text) ??
+    toShortDateText(text);
   if (date !== null) return `these digits look like a date: write ${date}`;
   const digits = DIGITS.exec(text);
   const unit = NUMBER_UNITS[digits?.[1]?.length ?? 0];

@@ -2,6 +2,7 @@
 import { followObject, moveFollowing } from '../commands/command-store.js';
 import type { Caller } from '../core/access.js';
 import { DEFAULT_MODEL_ID } from '../core/builtin.js';
+import { explainSeconds } from '../core/duration.js';
 import { badRequest } from '../core/errors.js';
 import { isObject, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
@@ -53,6 +54,8 @@ export function objectHooks({ database, inBackground, hashDevicePassword }: Obje
 function withPasswordHash(hashPassword: (password: string) => string, fields: JsonObject): JsonObject {
   const { config } = fields;
   if (!isObject(config)) return fields;
+  const fault = explainSeconds(config.offlineAfter);
+  if (fault !== null) throw badRequest(`config.offlineAfter: ${fault}`);
   if (config.offlineAfter != null && parseOfflineAfter(config.offlineAfter) === null) {
     throw badRequest(
       'config.offlineAfter: expected a duration from 1 s to 366 days, such as "10 min", or milliseconds',

@@ -12,7 +12,9 @@ const NOISE_M = 100;
 /** A packet may report a speed that is a little less than the one between two positions. */
 const SPEED_FACTOR = 2;
 /** ITU-R M.1371: the speed over ground of 1,023 tenths of a knot. */
-const NOT_AVAILABLE_SPEEDS: ReadonlySet<number> = new Set([102.3, 1_023]);
+const NOT_AVAILABLE_SPEED = 102.3;
+/** Faster than cars and most trains. Larger numbers often mean "not available": 255, 511, 655.35, 999, 1023. */
+const DOUBTFUL_KMH = 250;
 
 export interface Fix extends Coordinates {
   readonly timeMs: number;
@@ -36,7 +38,7 @@ const reportedSpeed = ({ speed }: Fix): number => (speed >= 0 ? speed : 0);
 /** The speed that a packet reports, if it can be one; NaN otherwise. `last` is the position before. */
 export function toSpeed(last: Fix | null, fix: Fix): number {
   if (!(fix.speed >= 0)) return Number.NaN;
-  const isDoubtful = NOT_AVAILABLE_SPEEDS.has(fix.speed) || fix.speed > POSSIBLE_KMH;
+  const isDoubtful = fix.speed === NOT_AVAILABLE_SPEED || fix.speed > DOUBTFUL_KMH;
   if (!isDoubtful) return fix.speed;
   if (last === null) return Number.NaN;
   return SPEED_FACTOR * kmhOf(distanceM(last, fix), fix.timeMs - last.timeMs) >= fix.speed ? fix.speed : Number.NaN;

@@ -23,8 +23,9 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ['Hz', 'frequency'],
 ]);
 
-/** The labels whose values are texts (RFC 8428, 4.1 and 4.2). */
-const TEXTS = ['bn', 'n', 'u', 'bu'];
+/** The labels whose values are numbers or texts (RFC 8428, 4.1 and 4.2). */
+const LABELS = ['bn', 'bt', 'bu', 'n', 'u', 't', 'v'];
+const NUMBERS: ReadonlySet<string> = new Set(['bt', 't', 'v']);
 
 /** Undefined for what is no text. */
 export const textOf = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined);
@@ -85,14 +86,19 @@ export function measuredIn(record: JsonObject, base: Base, given: string): JsonO
   };
 }
 
-/** Why a record cannot be read; null if it can. */
+/** Why a record cannot be read; null if it can. Base fields come first: all records after it depend on them. */
 export function explainRecord(record: unknown): string | null {
   if (!isObject(record)) return 'expected an object';
+  for (const label of LABELS) {
+    const value = record[label] ?? '';
+    if (NUMBERS.has(label)) {
+      if (value !== '' && toNumber(value) === undefined) return `${label}: expected a number`;
+    } else if (typeof value !== 'string') return `${label}: expected text`;
+    else if (value.length > NAME_CHARACTERS) return `${label}: more than ${NAME_CHARACTERS} characters`;
+  }
   const unknown = Object.keys(record).find((label) => label.endsWith('_'));
-  if (unknown !== undefined) return `unknown field ${unknown.slice(0, LIMITS.keyCharacters)}`;
-  if (record.v !== undefined && record.v !== null && toNumber(record.v) === undefined) return 'v: expected a number';
-  const other = TEXTS.find((label) => typeof (record[label] ?? '') !== 'string');
-  if (other !== undefined) return `${other}: expected text`;
-  const long = TEXTS.find((label) => (textOf(record[label]) ?? '').length > NAME_CHARACTERS);
-  return long === undefined ? null : `${long}: more than ${NAME_CHARACTERS} characters`;
+  return unknown === undefined ? null : `unknown field ${unknown.slice(0, LIMITS.keyCharacters)}`;
 }
+
+/** Whether such a reason is one of a base field, so that nothing after the record can be read. */
+export const endsPack = (reason: string): boolean => reason.startsWith('b');

@@ -12,7 +12,7 @@ import {
   toList,
   toNumber,
 } from './kind.js';
-import { explainRecord, measuredIn, NO_BASE, splitName, textOf, toBase } from './senml-record.js';
+import { endsPack, explainRecord, measuredIn, NO_BASE, splitName, textOf, toBase } from './senml-record.js';
 
 /** Times below 2^28 s are relative to now (RFC 8428, 4.5.3). */
 const RELATIVE_S = 2 ** 28;
@@ -43,12 +43,13 @@ function read(request: SourceRequest): Readout {
   let base = NO_BASE;
   for (const [index, given] of records.entries()) {
     const fault = explainRecord(given);
-    if (fault !== null) {
-      faults.push({ reason: `record ${index}: ${fault}` });
-      continue;
-    }
-    const record = given as JsonObject;
-    base = toBase(base, record);
+    if (fault !== null) faults.push({ reason: `record ${index}: ${fault}` });
+    if (fault !== null && endsPack(fault)) break;
+    if (!isObject(given)) continue;
+    // A value that cannot be read costs none of the others their name and time.
+    base = toBase(base, given);
+    if (fault !== null) continue;
+    const record: JsonObject = given;
     const { device, parameter } = splitName(base.name, textOf(record.n) ?? '');
     const measured = measuredIn(record, base, parameter);
     if (Object.keys(measured).length === 0) continue;

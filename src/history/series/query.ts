@@ -1,6 +1,6 @@
 /** Checks the query parameters of a series. Pure. */
 
-import { parseDuration } from '../../core/duration.js';
+import { explainSeconds, parseDuration } from '../../core/duration.js';
 import { badRequest, tooLarge } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import { isPath, splitList, splitQuoted } from '../../core/list.js';
@@ -119,6 +119,8 @@ export function parseZone(name: string): Zone {
 }
 
 function parseGap(text: string): number {
+  const fault = explainSeconds(text);
+  if (fault !== null) throw badRequest(`gap: ${fault}`);
   const gapMs = parseDuration(text);
   if (gapMs === null || gapMs < 1) throw badRequest(`gap: ${quoted(text)} is no duration, such as 90 s or 1 h`);
   return gapMs;

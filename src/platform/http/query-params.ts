@@ -1,6 +1,6 @@
 /** Parses query strings. Throws a 400 that names the parameter; ignores unknown parameters. */
 import type { Request } from 'express';
-import { parseDuration } from '../../core/duration.js';
+import { explainSeconds, parseDuration } from '../../core/duration.js';
 import { badRequest } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
 import { distinctPaths, isPath, type Selection, splitList } from '../../core/list.js';
@@ -54,6 +54,8 @@ export function parseFlag(query: Query, name: string): boolean {
 export function parseDurationParam(query: Query, name: string, usualMs: number): number {
   const text = parseText(query, name);
   if (text === null || text === '') return usualMs;
+  const fault = explainSeconds(text);
+  if (fault !== null) throw badRequest(`${name}: ${fault}`);
   const ms = parseDuration(text);
   if (ms === null || ms <= 0) throw badRequest(`${name}: expected a duration, such as "15 min", or milliseconds`);
   return ms;

@@ -1,6 +1,6 @@
 /** Times and durations as devices, databases, programs and people write them. Long because it is the table of all forms. */
 import { describe, expect, test } from '@jest/globals';
-import { parseDuration } from '../../../src/core/duration.js';
+import { explainSeconds, parseDuration } from '../../../src/core/duration.js';
 import { explainDeviceTime, explainQueryTime, parseDeviceTime, parseQueryTime } from '../../../src/core/time.js';
 import { fc } from '../../support/runs.js';
 
@@ -154,6 +154,10 @@ describe('digits as the bound of an interval', () => {
     ['1795500000000.999', 1_795_500_000_000],
     [' 1795500000000 ', 1_795_500_000_000],
     ['99999999999999', 99_999_999_999_999],
+    ['946684800000', 946_684_800_000],
+    ['631152000000', 631_152_000_000],
+    ['204999999999', 204_999_999_999],
+    ['20999999999999', 20_999_999_999_999],
   ])('are milliseconds: %s', (text, ms) => {
     expect(parseQueryTime(text, 'first')).toBe(ms);
     expect(parseQueryTime(text, 'last')).toBe(ms);
@@ -165,6 +169,17 @@ describe('digits as the bound of an interval', () => {
     ['20261123103000', 'these digits look like a date: write 2026-11-23T10:30:00'],
     ['2026', 'these digits look like a date: write 2026-01-01'],
     ['202611', 'these digits look like a date: write 2026-11-01'],
+    // Years of two digits, and dates that do not exist: as milliseconds, these are of 1976 or centuries ahead.
+    ['261123103000', 'these digits look like a date: write 2026-11-23T10:30:00'],
+    ['991231235959', 'these digits look like a date'],
+    ['202611310000', 'expected ms since the epoch'],
+    ['202602290000', 'expected ms since the epoch'],
+    ['202600000000', 'expected ms since the epoch'],
+    ['20261131000000', 'expected ms since the epoch'],
+    ['20261131235960', 'expected ms since the epoch'],
+    ['20260230120000.5', 'expected ms since the epoch'],
+    ['202623111000', 'expected ms since the epoch'],
+    ['19991301000000', 'expected ms since the epoch'],
     ['1795500000', 'these look like seconds: write milliseconds, 1795500000000, or 2026-11-24T06:00:00.000Z'],
     ['1795500000.25', 'these look like seconds: write milliseconds, 1795500000250'],
     ['999999999', 'these look like seconds'],
@@ -217,6 +232,8 @@ describe('a time that a program, a database or a person writes', () => {
   const parseBoth = (text: string) => [parseDeviceTime(text), parseQueryTime(text, 'first')];
 
   test.each<[text: string, ms: number]>([
+    ['2026-11-23 10:00:00.25 +0000 UTC m=+0.000012', MORNING + 250],
+    ['2026-11-23 12:00:00.25 +0200 CEST m=-3.5', MORNING + 250],
     // RFC 3339, and ISO 8601 in its extended format.
     ['2026-11-23T10:00:00Z', MORNING],
     ['2026-11-23t10:00:00z', MORNING],
@@ -421,4 +438,28 @@ describe('a duration', () => {
     [1_795_500_000_000, null],
     ['17955 d', 1_551_312_000_000],
   ])('is parsed: %p, %p', (text, ms) => expect(parseDuration(text)).toBe(ms));
+
+  test.each<[value: unknown, why: string]>([
+    [86_400, '86400 looks like seconds: write "1 d", or 86400000 for milliseconds'],
+    ['86400', '86400 looks like seconds: write "1 d"'],
+    [' 3600 ', '3600 looks like seconds: write "1 h", or 3600000'],
+    [1_800, 'write "30 min", or 1800000'],
+    [5_400, 'write "90 min"'],
+    [7_200, 'write "2 h"'],
+    [604_800, 'write "7 d"'],
+    [2_592_000, 'write "30 d"'],
+    [7_776_000, 'write "90 d"'],
+    [31_536_000, 'write "365 d"'],
+  ])('looks like seconds: %p', (value, why) => expect(explainSeconds(value)).toContain(why));
+
+  test.each<unknown>(
+    [0, 60, 250, 900, 1_000, 1_500, 2_000, 3_000, 5_000, 9_000, 10_000, 60_000, 90_000, 900_000].concat([
+      3_600_000, 86_400_000, 432_000_000, 604_800_000, 2_592_000_000, 7_776_000_000, 31_536_000_000,
+    ]),
+  )('does not look like seconds: %p', (value) => expect(explainSeconds(value)).toBeNull());
+
+  test.each<unknown>(['86400 s', '86400ms', '1 d', '3600.0', null, undefined, {}, [3_600], true, ''])(
+    'does not look like seconds: %p',
+    (value) => expect(explainSeconds(Array.isArray(value) ? String(value[0] * 1_000) : value)).toBeNull(),
+  );
 });

@@ -49,6 +49,40 @@ describe('a record of SenML', () => {
     expect(readRecords(...records)).toEqual([{ b: 21.5, c: 'x' }, 'record 0: v: expected a number']);
   });
 
+  test.each<object>([{ v: 'warm' }, { v: 1, u: 5 }, { v: 1, t: 'noon' }, { v: 1, n: ['a'] }, { v: 1, x_: 1 }])(
+    'leaves its base to the others where it cannot be read: %j',
+    (wrong) => {
+      const records = [
+        { bn: 'urn:dev:ow:1:', bt: 1_795_500_000, bu: 'Cel', n: 'a', ...wrong },
+        { n: 'b', v: 2 },
+      ];
+      const items = [...KINDS.senml.read(toRequest('senml', { body: records })).items];
+      expect(items[0]).toMatchObject({ devices: ['urn:dev:ow:1', '1'], packet: { b: 2, time: 1_795_500_000_000 } });
+      expect(items).toHaveLength(2);
+    },
+  );
+
+  test.each<object>([{ bt: 'soon' }, { bt: '2026-11-24T06:00:00Z' }, { bt: [1] }, { bn: 7 }, { bu: false }])(
+    'costs all after it where its base is none: %j',
+    (wrong) => {
+      const records = [
+        { bn: 'urn:dev:ow:1:', n: 'a', v: 1 },
+        { n: 'b', v: 2, ...wrong },
+        { n: 'c', v: 3 },
+      ];
+      expect(readRecords(...records)).toEqual([{ a: 1 }, expect.stringMatching(/^record 1: b.: expected/)]);
+    },
+  );
+
+  test.each<unknown>(['noon', '2026-11-24T06:00:00Z', true, [5]])('is refused where its time is %j', (t) => {
+    const records = [
+      { bn: 'urn:dev:ow:1:', n: 'a', v: 1 },
+      { n: 'b', t, v: 2 },
+      { n: 'c', v: 3 },
+    ];
+    expect(readRecords(...records)).toEqual([{ a: 1, c: 3 }, 'record 1: t: expected a number']);
+  });
+
   test.each([{ toString: 1 }, 7, ['Cel'], false])('costs none of the others where its unit is %j', (u) => {
     const records = [
       { bn: 'urn:dev:ow:1:', n: 'a', v: 1 },
