@@ -173,9 +173,11 @@ async function toEndError(state: State, request: ListenRequest): Promise<ApiErro
 }
 
 async function apply(state: State, change: Change): Promise<void> {
-  const { store, kind, id } = change;
+  const { store, kind } = change;
   if (store === 'objects') return recheckNamed(state, change);
   if (kind === 'created') return;
+  // Packets, of which there are many, would be decoded for it.
+  const { id } = change;
   if (AUTHENTICATING.has(store)) state.changeCount++;
   const listenersOf = (isAffected: (caller: Caller) => boolean): Subscriber[] =>
     [...state.all].filter(({ caller }) => isAffected(caller));
