@@ -25,6 +25,7 @@ import {
 } from '../core/notification.js';
 import { SEVERITIES } from '../core/rule/severity.js';
 import { builtInStore } from '../core/stores.js';
+import { inSequence } from '../entities/in-sequence.js';
 import { getEntity } from '../entities/read.js';
 import { CREATED_TOKEN, type EntityDeps } from '../entities/routes.js';
 import { changeEntity, removeEntity } from '../entities/write.js';
@@ -203,9 +204,11 @@ const createToken = defineRoute({
   handle: (deps: AccountDeps) => async (req, res) => {
     const caller = callerOf(res);
     const requested = parseNewEntity(TOKENS, req.body ?? {}, true);
-    if (await hasTooManyTokens(deps.database, caller.userId))
-      throw conflict(`at most ${LIMITS.tokensPerUser} tokens: revoke one first`);
-    const created = await deps.hooks.get('tokens')?.create?.(caller, requested);
+    const created = await inSequence(`tokens of ${caller.userId}`, async () => {
+      if (await hasTooManyTokens(deps.database, caller.userId))
+        throw conflict(`at most ${LIMITS.tokensPerUser} tokens: revoke one first`);
+      return deps.hooks.get('tokens')?.create?.(caller, requested);
+    });
     if (created === undefined) throw new Error('the store tokens has no create hook');
     res.locals.entityId = created._id;
     sendEntity(res, created);

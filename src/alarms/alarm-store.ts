@@ -4,6 +4,7 @@ import type { Scope } from '../core/access.js';
 import { type Entity, isId } from '../core/entity.js';
 import { badRequest, conflict, notFound } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
+import type { Severity } from '../core/rule/severity.js';
 import { builtInStore } from '../core/stores.js';
 import { COMMITTED_READ, type Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
@@ -69,7 +70,9 @@ async function change(database: Database, id: string, actor: Actor, update: Docu
   return toEntity(ALARMS, found);
 }
 
-const changedAt = ({ nowMs }: Actor): Document => ({ $max: [nowMs, { $add: [{ $ifNull: ['$_at', 0] }, 1] }] });
+const changedAt = ({ nowMs }: Pick<Actor, 'nowMs'>): Document => ({
+  $max: [nowMs, { $add: [{ $ifNull: ['$_at', 0] }, 1] }],
+});
 
 /** Sets fields where a condition holds; otherwise nothing changes. */
 const setIf = (condition: Document, fields: Document): Document => ({
@@ -96,6 +99,18 @@ export function clearAlarm(database: Database, id: string, actor: Actor, note: s
     _at: changedAt(actor),
   };
   return change(database, id, actor, [setIf({ $eq: ['$status', 'raised'] }, fields)]);
+}
+
+/** Gives the raised alarms of a rule the severity that it has now. */
+export async function followSeverity(
+  database: Database,
+  ruleId: string,
+  severity: Severity,
+  nowMs: number,
+): Promise<void> {
+  const others = { rule: new ObjectId(ruleId), status: 'raised', severity: { $ne: severity } };
+  const update = [{ $set: { severity, _at: changedAt({ nowMs }) } }];
+  await mapDriverErrors(() => collectionOf(database, ALARMS).updateMany(others, update));
 }
 
 /** Throws 404, and 409 where there are too many. */

@@ -9,13 +9,16 @@ import { LIMITS } from '../core/limits.js';
 import { parseRule } from '../core/rule/rule.js';
 import { builtInStore } from '../core/stores.js';
 import { type HookDeps, type StoreHooks, toNewEntity } from '../entities/hooks.js';
+import { inSequence } from '../entities/in-sequence.js';
 import { findPlace } from '../entities/place.js';
 import { getEntity } from '../entities/read.js';
 import { createEntity } from '../entities/write.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { editorOf } from '../webhooks/handler-hooks.js';
+import { followSeverity } from './alarm-store.js';
 import { checkReferences } from './references.js';
+import { loadRule } from './rule-store.js';
 
 const RULES = builtInStore('rules');
 
@@ -32,8 +35,12 @@ export function ruleHooks({ database, now }: HookDeps): StoreHooks {
     async create(caller, { fields, group }) {
       const settings = parseRule(fields);
       const place = await findPlace(database, scopeOf(caller), group);
-      await Promise.all([checkReferences(database, caller, settings), checkCount(database, place.branch)]);
-      return createEntity(database, RULES, toNewEntity(caller, { ...fields, ...toEditor(caller) }, place, now()));
+      await checkReferences(database, caller, settings);
+      const { branch } = place;
+      return inSequence(`rules of ${branch[1] ?? branch[0]}`, async () => {
+        await checkCount(database, branch);
+        return createEntity(database, RULES, toNewEntity(caller, { ...fields, ...toEditor(caller) }, place, now()));
+      });
     },
     async preparePatch(caller, key, patch) {
       const stored = await getEntity(database, RULES, scopeOf(caller), key);
@@ -42,6 +49,10 @@ export function ruleHooks({ database, now }: HookDeps): StoreHooks {
       // What concurrent changes make of it is checked again when it is stored.
       await checkReferences(database, caller, parseRule(ownFields(RULES, merge(stored, patch, RULES.replaced))));
       return { ...patch, ...toEditor(caller) };
+    },
+    async afterChange({ _id }, patch) {
+      const rule = 'severity' in patch ? await loadRule(database, _id) : null;
+      if (rule !== null) await followSeverity(database, _id, parseRule(rule.fields).severity, now());
     },
   };
 }

@@ -13,6 +13,7 @@ import { parseRule, type RuleSettings } from '../core/rule/rule.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { isMatchedBy } from '../webhooks/registry.js';
 import { findActors, findReach, type RightsParts } from '../webhooks/rights.js';
+import type { Reach } from '../webhooks/webhook.js';
 import type { ActiveRule, SelectedObject } from './active-rule.js';
 import { compileRule } from './evaluate.js';
 import { conditionsOf, fencesOf, loadZones } from './references.js';
@@ -262,7 +263,7 @@ async function prepare(
   if (settings === null || !settings.isActive) return null;
   const reach = await findReach(state, stored, settings.select.objects);
   const scope = reach.rights?.scope ?? null;
-  await show(state, stored, reach.rights === null ? 'its owner, or who set it up, is no active user' : null);
+  await show(state, stored, findReason(reach));
   if (scope === null) return null;
   // Rules of one owner that are read together have the same zones.
   const fences = JSON.stringify([scope.userId, fencesOf(settings)]);
@@ -273,6 +274,12 @@ async function prepare(
   const key = JSON.stringify([fields.when ?? null, fields.clear ?? null, fields.schedule ?? null]);
   const seen = { isDear: false, isExhausted: false };
   return { id: stored.id, serial: ++state.serial, stored, compiled, key, reach, scope, seen };
+}
+
+/** Why a rule sees no object at all; null where it may see some. */
+function findReason({ rights }: Reach): string | null {
+  if (rights === null) return 'its owner, or who set it up, is no active user';
+  return rights.permitted?.size === 0 ? 'its owner, or who set it up, may read no objects' : null;
 }
 
 function remembering(find: ZoneFinder): ZoneFinder {

@@ -11,6 +11,7 @@ import { builtInStore, STORES } from '../core/stores.js';
 import { clock } from '../platform/clock.js';
 import { addStore, assertEmptyStore, removeStore } from './custom-stores.js';
 import { type HookDeps, type StoreHooks, toNewEntity } from './hooks.js';
+import { inSequence } from './in-sequence.js';
 import { findPlace } from './place.js';
 import { getEntity } from './read.js';
 
@@ -30,7 +31,7 @@ export function storeHooks({ database, findStore, now }: StoreHookDeps): StoreHo
       checkShared(fields, place.group);
       // A store of another tenant that the caller does not see is no conflict.
       if ((await findStore(name, scopeOf(caller))) !== null) throw conflict('name: already taken');
-      return addStore(database, toNewEntity(caller, fields, place, now()));
+      return inSequence('stores', () => addStore(database, toNewEntity(caller, fields, place, now())));
     },
     async preparePatch(caller, key, patch) {
       if (patch.shared !== undefined) checkShared(patch, (await getStore(caller, key)).group);

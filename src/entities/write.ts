@@ -16,6 +16,7 @@ import { toDocument, toEntity } from '../platform/mongo/schema/mapping.js';
 import { visibleExpression } from '../platform/mongo/schema/visibility.js';
 import { insertDocument } from './bulk-insert.js';
 import { updateDocument } from './bulk-update.js';
+import { inSequence } from './in-sequence.js';
 import { toMergeFields } from './merge-patch.js';
 import { getReadable, withKey } from './read.js';
 import { removeObject } from './removed-objects.js';
@@ -58,18 +59,6 @@ export async function changeEntity(
   const run = () => applyChange(database, store, scope, key, change);
   // Concurrent changes with a check of the whole entity would make each other retry.
   return store.checkWhole === null ? run() : inSequence(`${store.name}/${key}`, run);
-}
-
-const sequences = new Map<string, Promise<unknown>>();
-
-/** Runs the work of each name in sequence. */
-async function inSequence<T>(name: string, work: () => Promise<T>): Promise<T> {
-  const result = (sequences.get(name) ?? Promise.resolve()).then(work);
-  const ended = result.catch(() => undefined);
-  sequences.set(name, ended);
-  await ended;
-  if (sequences.get(name) === ended) sequences.delete(name);
-  return result;
 }
 
 async function applyChange(

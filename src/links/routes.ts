@@ -13,6 +13,7 @@ import { LIMITS } from '../core/limits.js';
 import { LINK_HISTORIES, type LinkRequest, mayShare, parseLinkRequest } from '../core/link.js';
 import { isValidOwnId } from '../core/own-id.js';
 import { builtInStore } from '../core/stores.js';
+import { inSequence } from '../entities/in-sequence.js';
 import { getEntity } from '../entities/read.js';
 import { newId, removeEntity } from '../entities/write.js';
 import type { BodyDeps } from '../platform/http/body.js';
@@ -103,8 +104,13 @@ const createLink = defineRoute({
     if (!mayShare(caller, { objectId: object._id, ownId })) {
       throw forbidden('only those may share an object who may read and change it');
     }
-    await checkCounts(deps, caller, object._id);
-    const { secret, link } = await storeLink(deps, caller, object, request);
+    const store = async () => {
+      await checkCounts(deps, caller, object._id);
+      return storeLink(deps, caller, object, request);
+    };
+    // A link counts for its user and for its object.
+    const ofObject = () => inSequence(`links of ${object._id}`, store);
+    const { secret, link } = await inSequence(`links by ${caller.userId}`, ofObject);
     // If the caller's access has ended meanwhile, the new token was not among the revoked ones.
     if (!(await isInForce(deps.database, caller))) {
       await revokeToken(deps.database, link._id);

@@ -8,6 +8,7 @@ import { type JsonObject, parseObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
 import { explainQueryTime, parseQueryTime } from '../core/time.js';
+import { inSequence } from '../entities/in-sequence.js';
 import { getEntity } from '../entities/read.js';
 import { createEntity, newId } from '../entities/write.js';
 import type { BodyDeps } from '../platform/http/body.js';
@@ -72,11 +73,8 @@ const addNote = defineRoute({
     const object = await getObject(deps, req, res);
     const nowMs = deps.now();
     const wanted = parseNote(parseObject(req.body ?? {}), nowMs);
-    if ((await countNotes(database, object._id)) >= LIMITS.notesPerObject) {
-      throw conflict(`the object has ${LIMITS.notesPerObject} notes: remove one first`);
-    }
     const { group, branch, access } = object;
-    const stored = await createEntity(database, NOTES, {
+    const entity = {
       _id: newId(),
       object: object._id,
       ...wanted,
@@ -88,6 +86,12 @@ const addNote = defineRoute({
       branch,
       access,
       _withoutOwner: isHiddenFromOwner(object, caller.userId),
+    };
+    const stored = await inSequence(`notes of ${object._id}`, async () => {
+      if ((await countNotes(database, object._id)) >= LIMITS.notesPerObject) {
+        throw conflict(`the object has ${LIMITS.notesPerObject} notes: remove one first`);
+      }
+      return createEntity(database, NOTES, entity);
     });
     const note = toNote(stored);
     // The object may have been removed, shared or moved since it was read.

@@ -7,6 +7,7 @@ import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';
 import { parseUrl, parseWebhook } from '../core/webhook.js';
 import { type HookDeps, type StoreHooks, toNewEntity } from '../entities/hooks.js';
+import { inSequence } from '../entities/in-sequence.js';
 import { findPlace } from '../entities/place.js';
 import { getEntity } from '../entities/read.js';
 import { createEntity, newId } from '../entities/write.js';
@@ -50,11 +51,13 @@ export function handlerHooks({
       const place = await findPlace(database, scopeOf(caller), group);
       const store = builtInStore('handlers');
       if (settings === null) return createEntity(database, store, toNewEntity(caller, fields, place, now()));
-      await checkCount(database, place.branch);
       const secret = createSecret();
       const hidden = { ...toStored(editorOf(caller)), _secrets: [{ secret, until: null }] };
       const entity = toNewEntity(caller, { ...fields, ...hidden }, place, now());
-      return { ...(await createEntity(database, store, entity)), secret };
+      return inSequence('webhooks', async () => {
+        await checkCount(database, place.branch);
+        return { ...(await createEntity(database, store, entity)), secret };
+      });
     },
     async preparePatch(caller, key, patch) {
       if (!DECISIVE.some((field) => field in patch)) return patch;

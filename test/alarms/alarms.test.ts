@@ -305,15 +305,22 @@ describe('events', () => {
     const other = await service.listen(blind.token);
     const objectId = await createObject();
     await watching.subscribe({ objects: [objectId], events: ['alarm-raised', 'alarm-updated', 'alarm-cleared'] });
-    await createRule(objectId, { when: HOT });
+    const ruleId = await createRule(objectId, { when: HOT });
     await send(objectId, { t: 9 });
     const [alarm] = await alarmsWith(objectId, 'raised');
     await service.admin('POST', `alarms/${alarm?._id}/acknowledge`, { note: 'seen' });
+    for (const fields of [{ severity: 'critical' }, { severity: 'critical' }, { name: 'another' }]) {
+      entityOf(await service.admin('PATCH', `rules/${ruleId}`, fields));
+    }
+    expect(await alarmsOf(objectId)).toMatchObject([{ severity: 'critical', name: 'rule' }]);
     await send(objectId, { t: 1 });
     await alarmsWith(objectId, 'cleared');
+    entityOf(await service.admin('PATCH', `rules/${ruleId}`, { severity: 'info' }));
     await service.settled();
     const events = watching.take();
-    expect(events.map(({ name }) => name)).toEqual(['alarm-raised', 'alarm-updated', 'alarm-cleared']);
+    const names = ['alarm-raised', 'alarm-updated', 'alarm-updated', 'alarm-cleared'];
+    expect(events.map(({ name }) => name)).toEqual(names);
+    expect(events.map(({ payload }) => payload.alarm.severity)).toEqual(['warning', 'warning', 'critical', 'critical']);
     expect(events[1]?.payload).toMatchObject({
       id: objectId,
       alarm: { _id: alarm?._id, acknowledged: { note: 'seen' } },

@@ -179,3 +179,19 @@ test('leaves no alarm of an object that is removed just after a packet, whicheve
   expect(alarms.length).toBeGreaterThan(0);
   for (const { status } of alarms) expect(status).toBe('cleared');
 });
+
+test('shows at the rule that its owner may read no objects, as long as that is so', async () => {
+  const owner = await createOwner(await createGroup());
+  const { _id: ruleId } = entityOf(await owner.call('POST', 'rules', { name: 'rule', when: HOT }));
+  const reasonIs = (reason: unknown): Promise<void> =>
+    until(async () => {
+      const { disabledReason } = entityOf(await service.admin('GET', `rules/${ruleId}`));
+      return disabledReason === reason;
+    }, `the reason ${reason}`);
+  const credentials = ['GET /rules/*'];
+  const role = entityOf(await service.admin('POST', 'roles', { name: `role ${count++}`, credentials }))._id;
+  entityOf(await service.admin('PATCH', `users/${owner.id}`, { role }));
+  await reasonIs('its owner, or who set it up, may read no objects');
+  entityOf(await service.admin('PATCH', `users/${owner.id}`, { role: ADMINISTRATOR_ROLE_ID }));
+  await reasonIs(undefined);
+});

@@ -91,8 +91,10 @@ describe('a note', () => {
   test('is one of so many of an object', async () => {
     const object = await newObject();
     const { _id, ...first } = await storedOf(object);
-    const more = Array.from({ length: LIMITS.notesPerObject - 1 }, () => ({ ...first }));
+    const more = Array.from({ length: LIMITS.notesPerObject - 2 }, () => ({ ...first }));
     await service.client.db().collection('notes').insertMany(more);
+    const atOnce = Array.from({ length: 4 }, () => operator.call('POST', `objects/${object}/notes`, { text: 'x' }));
+    expect((await Promise.all(atOnce)).map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
     const answer = await operator.call('POST', `objects/${object}/notes`, { text: 'x' });
     expect([answer.status, answer.body.helper.message]).toEqual([409, expect.stringMatching(/remove one first/)]);
     expect(await textsOf(object)).toHaveLength(LIMITS.notesPerObject);

@@ -58,8 +58,11 @@ describe('a rule', () => {
     const person = await createPerson(service, { role: ADMINISTRATOR_ROLE_ID, group });
     const { _id, ...rule } = entityOf(await person.call('POST', 'rules', { name: 'x', when: HOT }));
     const branch = [new ObjectId(ROOT_GROUP_ID), new ObjectId(group)];
-    const rows = Array.from({ length: LIMITS.rulesPerTenant - 1 }, () => ({ ...rule, active: false, branch }));
+    const rows = Array.from({ length: LIMITS.rulesPerTenant - 3 }, () => ({ ...rule, active: false, branch }));
     await service.client.db().collection('rules').insertMany(rows);
+    const atOnce = Array.from({ length: 8 }, () => person.call('POST', 'rules', { name: 'x', when: HOT }));
+    const statuses = (await Promise.all(atOnce)).map(({ status }) => status);
+    expect(statuses.sort()).toEqual([200, 200, 400, 400, 400, 400, 400, 400]);
     expectRefusal(await person.call('POST', 'rules', { name: 'x', when: HOT }), 400, 'there are 1000 rules');
     // Nor does another tenant's object exist for it.
     const select = { objects: ['cold-1'] };

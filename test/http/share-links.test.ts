@@ -662,7 +662,9 @@ describe('Sharing', () => {
     const tokens = service.client.db().collection('tokens');
     const found = await tokens.findOne({ _id: new ObjectId(made._id as string) });
     const { _id: _, ...like } = found ?? { _id: null };
-    await tokens.insertMany(Array.from({ length: LIMITS.linksPerObject - 1 }, () => ({ ...like })));
+    await tokens.insertMany(Array.from({ length: LIMITS.linksPerObject - 2 }, () => ({ ...like })));
+    const atOnce = Array.from({ length: 4 }, () => sharer.call('POST', `objects/${_id}/links`, { name: 'at once' }));
+    expect((await Promise.all(atOnce)).map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
     const refused = await sharer.call('POST', `objects/${_id}/links`, { name: 'one more' });
     expect([refused.status, refused.body]).toEqual([409, refusal(409, 'revoke one first')]);
   });
