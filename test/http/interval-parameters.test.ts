@@ -126,10 +126,13 @@ test('refuses what is no time everywhere, and names the parameter', async () => 
   expect(wrong).toEqual([]);
 });
 
-test('takes every time as both ends of an interval, everywhere', async () => {
-  const both = { bounds: [['from', 'to']], aliases: [['begin', 'end']] };
-  const wrong = await findWrong(ACCEPTED, both, ({ status, body }) =>
-    status === 200 ? null : `${status} ${body.helper?.message}`,
-  );
-  expect(wrong).toEqual([]);
-});
+test.each(ACCEPTED.map((value, at) => [value, at] as const))(
+  'takes %j as both ends of an interval, everywhere',
+  async (value, at) => {
+    const aliases = at < VALUES_OF_ALIASES ? [['begin', 'end']] : [];
+    const wrong = await findWrong([value], { bounds: [['from', 'to']], aliases }, ({ status, body }) =>
+      status === 200 ? null : `${status} ${body.helper?.message}`,
+    );
+    expect(wrong).toEqual([]);
+  },
+);
