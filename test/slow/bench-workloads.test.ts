@@ -13,7 +13,7 @@ test('measures every workload', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'vigil-bench-test-'));
   try {
     const file = join(folder, 'results.json');
-    const given = ['--rounds', '1', '--seconds', '0.2', '--scale', '0.01', '--servers', 'ours', '--json', file];
+    const given = ['--rounds', '1', '--seconds', '1', '--scale', '0.01', '--servers', 'ours', '--json', file];
     const mongodb = ['--mongodb', testUri()];
     const { stdout } = await promisify(execFile)(process.execPath, [
       'dist/scripts/bench/main.js',
