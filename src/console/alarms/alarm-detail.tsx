@@ -46,11 +46,22 @@ interface Action {
   readonly time?: number;
 }
 
+/** A message that was sent, or given up. */
+interface Message {
+  readonly user: string;
+  readonly channel: string;
+  readonly time: number;
+  readonly error?: string;
+}
+
 /** All of an alarm. */
 interface WholeAlarm extends Alarm {
   readonly why?: readonly Part[];
   readonly notes?: readonly Note[];
   readonly actions?: readonly Action[];
+  readonly notified?: readonly Message[];
+  /** The gateway because of which nobody is told. */
+  readonly suppressedBy?: string;
   readonly late?: boolean;
   readonly clearReason?: string;
   readonly clearedBy?: { readonly user: string; readonly note: string | null } | null;
@@ -123,6 +134,7 @@ function Body({ alarm }: { alarm: WholeAlarm }) {
           {alarm.late && ` · ${t('alarm.late')}`}
         </span>
       </p>
+      {alarm.suppressedBy && <p class="hint">{t('alarm.suppressed', { object: nameOfObject(alarm.suppressedBy) })}</p>}
       <Act alarm={alarm} />
       <Why parts={alarm.why ?? []} />
       <Place alarm={alarm} />
@@ -252,6 +264,10 @@ function stepsOf(alarm: WholeAlarm): Step[] {
     const text = command === undefined ? t('alarm.toldWebhook') : t('alarm.sentCommand', { command });
     if (error !== undefined) steps.push({ atMs: time, icon: 'warning', text, note: error, isBad: true });
     else if (command ?? webhook) steps.push({ atMs: time, icon: 'zap', text });
+  }
+  for (const { user, channel, time, error } of alarm.notified ?? []) {
+    const text = t(error === undefined ? 'alarm.told' : 'alarm.notTold', { name: personOf(user), channel });
+    steps.push({ atMs: time, icon: 'bell', text, note: error, isBad: error !== undefined });
   }
   const { acknowledged, cleared, clearReason, clearedBy } = alarm;
   if (acknowledged)

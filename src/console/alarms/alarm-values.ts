@@ -1,5 +1,5 @@
 /** What an alarm read, as people say it. */
-import { knownModel, toShown } from '../home/values.js';
+import { modelOf, toShown } from '../home/values.js';
 import type { Alarm } from '../state/alarms.js';
 import { objects } from '../state/fleet.js';
 import { namedOf, titleOf } from '../state/references.js';
@@ -20,7 +20,8 @@ function textsOf(name: string, value: unknown, alarm: Pick<Alarm, 'object'>): st
   if (name === 'silent') return [t('alarm.silent')];
   if (name === 'online' && typeof value === 'boolean') return [t(value ? 'state.online' : 'state.offline')];
   if (name === 'geofence' && (value === 'inside' || value === 'outside')) return [t(`alarm.${value}`)];
-  const shown = toShown(name, value, knownModel(objects.get(alarm.object)?.model ?? ''));
+  const object = objects.get(alarm.object);
+  const shown = toShown(name, value, object && modelOf(object._id, object.model));
   return [`${shown.label} ${shown.text}${shown.unit === '' ? '' : ` ${shown.unit}`}`];
 }
 

@@ -215,7 +215,7 @@ function Row({ id, onSelect }: { id: string; onSelect: () => void }) {
   if (object === undefined) return null;
   const { state } = object;
   const worst = worstByObject.value.get(id);
-  const value = state && mainValueOf(state, object.model, hasSentence(object));
+  const value = state && mainValueOf(state, object, hasSentence(object));
   return (
     <li class="row">
       <button type="button" aria-pressed={selectedId.value === id} onClick={onSelect}>

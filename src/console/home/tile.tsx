@@ -97,7 +97,7 @@ function pinnedOf(object: FleetObject): Shown[] {
   const chosen = parseColumns(columns.value)?.flatMap((column) => parameterOf(column) ?? []) ?? [];
   const pinned = chosen.filter((name) => name in state);
   if (pinned.length > 0) return pinned.map(toValue);
-  const main = mainValueOf(state, object.model, hasSentence(object));
+  const main = mainValueOf(state, object, hasSentence(object));
   const others = parametersOf(state)
     .filter(([name, value]) => name !== main?.name && !isPlaceField(name, value) && typeof value !== 'object')
     .map(([name]) => toValue(name));

@@ -3,6 +3,7 @@ import { signal } from '@preact/signals';
 import type { Meaning } from '../../core/tones.js';
 import { type Json, request } from '../state/api.js';
 import { TURN_MS } from '../state/places.js';
+import { may } from '../state/session.js';
 import { formatNumber, t } from '../text/language.js';
 import { loadMeanings, meanings } from './tone.js';
 
@@ -33,25 +34,37 @@ let asked = new Set<string>();
 /** Models that could not be loaded. */
 const missing = signal<ReadonlySet<string>>(new Set());
 
+/** A model that could not be loaded is not asked for again for so long: rows are drawn with each packet. */
+const RETRY_MS = 5_000;
+
 /** The model of an object, as soon as it is known. */
 export function modelOf(objectId: string, modelId: string): Model | undefined {
-  if (!asked.has(modelId)) {
-    const mine = asked.add(modelId);
-    void request('GET /api/v1/objects/{id}/model', { path: { id: objectId } })
-      .then(async (found) => {
-        // The document of the API describes arguments and actions only as objects.
-        const model = found as unknown as Model;
-        await loadMeanings(model._arguments);
-        // It may have been changed since.
-        if (mine !== asked) return;
-        models.value = new Map([...models.value, [modelId, model]]);
-      })
-      .catch(() => {
-        mine.delete(modelId);
-        if (!missing.peek().has(modelId)) missing.value = new Set([...missing.peek(), modelId]);
-      });
-  }
+  if (!asked.has(modelId)) void load(objectId, modelId);
   return models.value.get(modelId);
+}
+
+async function load(objectId: string, modelId: string): Promise<void> {
+  const mine = asked.add(modelId);
+  const model = await (may('GET', `/objects/${objectId}/model`) ? fetchModel(objectId) : null);
+  // It may have been changed since.
+  if (mine !== asked) return;
+  if (model !== null) models.value = new Map([...models.value, [modelId, model]]);
+  else {
+    setTimeout(() => mine.delete(modelId), RETRY_MS);
+    if (!missing.peek().has(modelId)) missing.value = new Set([...missing.peek(), modelId]);
+  }
+}
+
+/** Null if it cannot be loaded. */
+async function fetchModel(objectId: string): Promise<Model | null> {
+  try {
+    // The document of the API describes arguments and actions only as objects.
+    const model = (await request('GET /api/v1/objects/{id}/model', { path: { id: objectId } })) as unknown as Model;
+    await loadMeanings(model._arguments);
+    return model;
+  } catch {
+    return null;
+  }
 }
 
 /** False as well for a model that could not be loaded. */
