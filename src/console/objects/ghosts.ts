@@ -23,13 +23,14 @@ export async function fetchGhosts(
   return new Map(withValues.map(([name, chart]) => [name, toGhost(chart, byMs / 1_000)]));
 }
 
-export function toGhost({ times, values }: Pick<ChartData, 'times' | 'values'>, byS: number): PlotGhost {
+function toGhost({ times, values }: Pick<ChartData, 'times' | 'values'>, byS: number): PlotGhost {
   const shifted = times.map((timeS) => timeS + byS);
   const present = values.filter((value) => value !== null);
   return {
     values: present.length === 0 ? [] : [Math.min(...present), Math.max(...present)],
     readAt(timeS) {
-      const value = values[shifted.findLastIndex((one) => one <= timeS)] ?? null;
+      const isAfter = timeS > (shifted.at(-1) ?? 0);
+      const value = (isAfter ? null : values[shifted.findLastIndex((one) => one <= timeS)]) ?? null;
       return value === null ? '' : `· ${t('ghost.value', { value: formatNumber(value) })}`;
     },
     draw: (plot, color) => drawLine(plot, color('--quiet'), { times: shifted, values }),

@@ -1,4 +1,4 @@
-/** The texts of the parts of a history that not every object has, which are loaded with the first of them. */
+/** The texts of the parts of a history that are not always shown, which are loaded with the first of them. */
 import { loadTexts, type TextLoader } from '../text/language.js';
 
 const PARTS_TEXTS: TextLoader = {
