@@ -157,7 +157,7 @@ function Charts({ object, packets, interval, hasPlaces, onZoom }: ChartsProps) {
     >
       <ParameterChips parameters={parameters} chosen={shown} onToggle={toggle} />
       <Problem error={error.value} />
-      {ghosts && <p class="hint">{t(ghosts.size > 0 ? 'ghost.shown' : 'ghost.none')}</p>}
+      {ghosts && <p class="quiet">{t(ghosts.size > 0 ? 'ghost.shown' : 'ghost.none')}</p>}
       {shown.map((name) => (
         <HistoryChart
           key={name}
