@@ -39,7 +39,7 @@ export const fleetOf = (objects: number): Size => ({
   packets: 1,
   longHistories: 0,
   longPackets: 0,
-  socketShare: 1,
+  loadShare: 1,
 });
 
 export interface Given {

@@ -9,8 +9,8 @@ export interface Size {
   /** The packets of each object with a short history. */
   readonly histories: number;
   readonly packets: number;
-  /** The share of a live workload's sockets that are opened: below 1 with less data than usual. */
-  readonly socketShare: number;
+  /** The share of the sockets that are opened, and of the requests a second that are sent: below 1 with less data than usual. */
+  readonly loadShare: number;
 }
 
 export const LOGIN = { login: 'admin', password: 'correct horse battery' };
@@ -29,7 +29,7 @@ export function sizeOf(scale: number): Size {
     longPackets: Math.round(20_000 * scale),
     histories: 96 * Math.max(1, Math.round(scale)),
     packets: Math.ceil(1_250 * Math.min(1, scale)),
-    socketShare: Math.min(1, scale),
+    loadShare: Math.min(1, scale),
   };
 }
 

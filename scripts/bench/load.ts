@@ -34,11 +34,11 @@ async function start({ workload, part, paced, target, size }: Job): Promise<Load
   if (paced !== undefined) return pacePackets(target, size, paced);
   const found = WORKLOADS.find(({ id }) => id === workload);
   if (found === undefined) throw new Error(`no workload ${workload}`);
-  if (part === 'reads') return paceHttp(target, size, readObject, found.readsPerSecond);
+  if (part === 'reads') return paceHttp(target, size, readObject, found.readsPerSecond * size.loadShare);
   if (found.kind === 'http' && found.rate !== undefined)
-    return paceHttp(target, size, found.wanted, found.rate, found.connections);
+    return paceHttp(target, size, found.wanted, found.rate * size.loadShare, found.connections);
   if (found.kind === 'http') return loadHttp(target, size, found.wanted, found.connections);
-  if (part === 'sockets') return loadLive(target, Math.ceil(found.sockets * size.socketShare));
+  if (part === 'sockets') return loadLive(target, Math.ceil(found.sockets * size.loadShare));
   return pacePackets(target, size, found);
 }
 

@@ -36,14 +36,5 @@ export function LinesChart(props: LinesChartProps) {
   useEffect(() => plot.current?.setDrawn(drawn), [drawn]);
   useEffect(() => plot.current?.setCursor(at), [at]);
   useEffect(() => plot.current?.setFocus(focus), [focus]);
-  return (
-    <div
-      ref={element}
-      class="chart"
-      role="img"
-      aria-label={label}
-      style={{ minHeight: heightPx }}
-      data-points={drawn.starts.length}
-    />
-  );
+  return <div ref={element} class="chart" role="img" aria-label={label} style={{ minHeight: heightPx }} />;
 }

@@ -83,11 +83,16 @@ export function createLinesPlot(place: HTMLElement, options: LinesPlotOptions): 
   );
   const observer = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: plot.height }));
   observer.observe(place);
+  const tellDrawn = (): void => {
+    place.dataset.points = String(drawn.starts.length);
+  };
+  tellDrawn();
   return {
     setDrawn(next) {
       drawn = next;
       show(next.interval);
       plot.setData(toData(next));
+      tellDrawn();
     },
     setCursor(at) {
       if (at === (plot.cursor.idx ?? null)) return;

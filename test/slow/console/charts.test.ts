@@ -1,6 +1,7 @@
 /** What charts say about the moment at the pointer or the finger, and how much detail they have. */
 import { describe, expect, test } from '@jest/globals';
-import type { Locator, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
+import { boxOf } from '../../support/browser/box.js';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 import { eventually, until } from '../../support/until.js';
@@ -22,12 +23,6 @@ async function addDriven(id: string, minutes: number): Promise<string> {
   }));
   await service.admin('POST', `objects/${id}/packets`, packets);
   return body._id;
-}
-
-async function boxOf(element: Locator) {
-  const box = await element.boundingBox();
-  if (box === null) throw new Error('no chart');
-  return box;
 }
 
 const readouts = (page: Page): Promise<string[]> => page.locator('.readout').allInnerTexts();

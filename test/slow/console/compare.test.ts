@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { animationsEnd, findAxe } from '../../support/browser/axe.js';
+import { boxOf } from '../../support/browser/box.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { useService } from '../../support/fixture.js';
@@ -100,8 +101,7 @@ test('says what all series were at the moment of the pointer', async () => {
       /, Sensor north temperature 5.9 °C, Sensor south temperature 15.9 °C$/,
     ),
   );
-  const box = await page.locator('.u-over').boundingBox();
-  if (box === null) throw new Error('no chart');
+  const box = await boxOf(page.locator('.u-over'));
   await page.mouse.move(box.x + box.width / 2, box.y + 50);
   await eventually(async () => expect(await valuesAt()).toEqual(['8.9', '18.9']));
 });
@@ -111,8 +111,7 @@ test('zooms by dragging, moves with Shift, and shows the whole interval again', 
   await page.locator('.chart[data-points="600"]').waitFor();
   const over = page.locator('.u-over');
   const drag = async (from: number, to: number): Promise<void> => {
-    const box = await over.boundingBox();
-    if (box === null) throw new Error('no chart');
+    const box = await boxOf(over);
     await page.mouse.move(box.x + box.width * from, box.y + 100);
     await page.mouse.down();
     await page.mouse.move(box.x + box.width * to, box.y + 100, { steps: 4 });

@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { WORLD_PX } from '../../../src/console/map/camera.js';
 import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
+import { boxOf } from '../../support/browser/box.js';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 import { eventually, until } from '../../support/until.js';
@@ -22,7 +23,7 @@ beforeAll(async () => {
 
 /** The colors of the map at these distances to the right of its middle, in pixels. */
 async function colorsAt(page: Page, rights: readonly number[]): Promise<string[]> {
-  const { x = 0, y = 0, width = 0, height = 0 } = (await page.locator('.stage').boundingBox()) ?? {};
+  const { x, y, width, height } = await boxOf(page.locator('.stage'));
   const most = Math.max(...rights.map(Math.abs));
   const clip = { x: Math.round(x + width / 2) - most, y: Math.round(y + height / 2), width: 2 * most + 1, height: 1 };
   const png = await page.screenshot({ clip });
@@ -152,7 +153,7 @@ test('lets each of the objects in one place be chosen', async () => {
   await page.goto(`${service.url}/?at=-10,-20,12`);
   await page.locator(drawn).waitFor();
   await page.locator('.row', { hasText: 'Valve' }).waitFor();
-  const { x = 0, y = 0, width = 0, height = 0 } = (await page.locator('.map').boundingBox()) ?? {};
+  const { x, y, width, height } = await boxOf(page.locator('.map'));
   const choice = page.getByRole('dialog', { name: '3 objects here' });
   // The map may be there before its objects are, and move when one is chosen.
   const openChoice = (): Promise<void> =>

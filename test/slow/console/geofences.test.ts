@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
 import { entityOf } from '../../support/answers.js';
+import { boxOf } from '../../support/browser/box.js';
 import { effectsRun, useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
 import { ADMIN, useService } from '../../support/fixture.js';
@@ -37,8 +38,7 @@ async function openMap(): Promise<Page> {
 async function clickMap(page: Page, places: readonly (readonly [number, number])[]): Promise<void> {
   // The map follows the form in an effect.
   await effectsRun(page);
-  const box = await page.locator('.map').boundingBox();
-  if (box === null) throw new Error('no map');
+  const box = await boxOf(page.locator('.map'));
   for (const [x, y] of places) {
     await page.mouse.move(box.x + box.width * x, box.y + box.height * y, { steps: 2 });
     await page.mouse.click(box.x + box.width * x, box.y + box.height * y);
@@ -116,8 +116,7 @@ test('changes the shape that is dragged, and keeps all other fields', async () =
   await page.getByText('Drag a corner').waitFor();
   await effectsRun(page);
   await page.locator('.map[data-drawn]').waitFor();
-  const box = await page.locator('.map').boundingBox();
-  if (box === null) throw new Error('no map');
+  const box = await boxOf(page.locator('.map'));
   const x = box.x + box.width / 2;
   const y = box.y + box.height / 2;
   await page.mouse.move(x, y);

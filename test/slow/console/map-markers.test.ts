@@ -1,6 +1,7 @@
 /** The markers of the map: what an object does and its worst alarm, each as a shape with a color. */
 import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { boxOf } from '../../support/browser/box.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
 import { eventually } from '../../support/until.js';
@@ -44,7 +45,7 @@ beforeAll(async () => {
 
 /** The pixels around the object in the middle of the map. */
 async function pixels(page: Page): Promise<Color[][]> {
-  const { x = 0, y = 0, width = 0, height = 0 } = (await page.locator('.stage').boundingBox()) ?? {};
+  const { x, y, width, height } = await boxOf(page.locator('.stage'));
   const clip = { x: Math.round(x + width / 2) - 20, y: Math.round(y + height / 2) - 20, width: 41, height: 41 };
   const png = await page.screenshot({ clip });
   return page.evaluate(`(async () => {

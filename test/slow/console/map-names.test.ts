@@ -1,6 +1,7 @@
 /** Names beside the markers of the map: of which objects, where there is room, and how many share a place. */
 import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { boxOf } from '../../support/browser/box.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { useService } from '../../support/fixture.js';
 import { eventually } from '../../support/until.js';
@@ -45,7 +46,7 @@ test('has the names of a few objects, with the age of those that are gone, and t
 test('opens the five objects of one building as a list', async () => {
   const page = await browser.openAs('/?at=29.9,-40,11');
   await eventually(async () => expect(await names(page)).toContain('5'));
-  const { x = 0, y = 0, width = 0, height = 0 } = (await page.locator('.map').boundingBox()) ?? {};
+  const { x, y, width, height } = await boxOf(page.locator('.map'));
   await page.mouse.click(x + width / 2, y + height / 2);
   const choice = page.getByRole('dialog', { name: '5 objects here' });
   await eventually(async () =>
@@ -74,7 +75,7 @@ test('lists the objects with the worst alarms of a place first, and gives the fo
   await eventually(async () => expect(await names(page)).toContain('3'));
   await page.locator('.row', { hasText: 'Room 3' }).locator('.worst.critical').waitFor();
   await page.locator('.row', { hasText: 'Room 2' }).locator('.worst.warning').waitFor();
-  const { x = 0, y = 0, width = 0, height = 0 } = (await page.locator('.map').boundingBox()) ?? {};
+  const { x, y, width, height } = await boxOf(page.locator('.map'));
   await page.mouse.click(x + width / 2, y + height / 2);
   const choice = page.getByRole('dialog', { name: '3 objects here' });
   const buttons = choice.getByRole('button');
