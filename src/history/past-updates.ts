@@ -13,6 +13,7 @@ import {
   type StreamBatch,
 } from '../platform/mongo/changes/stream.js';
 import type { Database } from '../platform/mongo/driver/client.js';
+import { readCreatedMs } from '../platform/mongo/schema/migrations.js';
 
 const HISTORY_LOST = 286;
 const STORE = 'objects';
@@ -25,13 +26,13 @@ export interface PastUpdates {
 
 /** Reads until there are `limit` changes, or until the time limit. `timeOf` returns the time of a change in ms. */
 export async function readPastUpdates(
-  { client }: Database,
+  database: Database,
   { fromMs, toMs, limit }: { fromMs: number; toMs: number; limit: number },
   isWanted: (change: StreamChange) => boolean,
   timeOf: (change: StreamChange) => number,
 ): Promise<PastUpdates> {
   const untilMs = clock.steadyMs() + LIMITS.pastUpdatesMs;
-  const opened = await openWithin(client, fromMs, toMs);
+  const opened = await openWithin(database.client, await beginningOf(database, fromMs), toMs);
   const changes: StreamChange[] = [];
   if (opened === null) return { changes, readToMs: null };
   let { batch } = opened;
@@ -58,6 +59,13 @@ const next = (stream: Stream): Promise<StreamBatch> =>
   readStream(stream, { waitMs: LIMITS.historyWaitMs, batchSize: LIMITS.pastUpdatesPage });
 
 type Client = Database['client'];
+
+/** From when on there may be changes: the oplog has those of all databases, and may be much older than this one. */
+async function beginningOf(database: Database, fromMs: number): Promise<number> {
+  const createdMs = await readCreatedMs(database);
+  // A clock that was ahead when the database was created says nothing.
+  return createdMs > clock.now() ? fromMs : Math.max(fromMs, createdMs - LIMITS.pastClockMs);
+}
 
 /** Opens the oplog at `fromMs`, or at its beginning, found by bisection; null when it begins after `toMs`. */
 async function openWithin(client: Client, fromMs: number, toMs: number) {

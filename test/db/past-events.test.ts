@@ -9,6 +9,7 @@ import { toPacketKey } from '../../src/platform/mongo/bson/packet-key.js';
 import { type Database, databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { useService } from '../support/fixture.js';
 
+const beforeCreationMs = Date.now() - LIMITS.pastClockMs;
 const service = useService();
 const OBJECTS = 230;
 const PACKETS_EACH = 40;
@@ -170,6 +171,24 @@ describe('all pages', () => {
 });
 
 describe('the oplog', () => {
+  test('is read from the creation of the database on, not from its own beginning', async () => {
+    const startsOf = async (interval: { fromMs: number; toMs: number }): Promise<number[]> => {
+      commands.splice(0);
+      await readPastUpdates(
+        database,
+        { ...interval, limit: LIMIT },
+        () => true,
+        () => interval.fromMs,
+      );
+      const starts = commands.map(({ pipeline }) => pipeline?.[0].$changeStream?.startAtOperationTime);
+      return starts.filter((start) => start !== undefined).map(({ t }) => t);
+    };
+    const [atS, ...others] = await startsOf({ fromMs: 0, toMs: Date.now() });
+    expect(atS).toBeGreaterThanOrEqual(Math.floor(beforeCreationMs / 1_000));
+    expect(others).toEqual([]);
+    expect(await startsOf({ fromMs: 0, toMs: beforeCreationMs - 1 })).toEqual([]);
+  });
+
   test('is read in steps though no object changed, and a page that ends early names the next one', async () => {
     const fromMs = Date.now() - 1_000;
     const processors = database.db.collection<{ _id: string; until: Date }>('processors');

@@ -37,7 +37,7 @@ async function connectToOlder(uri = testUri()): Promise<Database> {
   return database;
 }
 
-const OF_THE_FIRST = { _id: 'schema', version: FIRST_VERSION, applied: [] };
+const OF_THE_FIRST = { _id: 'schema', version: FIRST_VERSION, applied: [], created: expect.any(Date) };
 
 /** Waits while another one does it, as the service does. */
 async function insist(attempt: () => Promise<unknown>): Promise<void> {
@@ -64,7 +64,7 @@ test('gives a new database the newest version', async () => {
   let ran = 0;
   const migrations = [{ name: '0001-x', run: async () => void ran++ }];
   await migrate(database, { migrations });
-  expect([ran, await schemaOf(database)]).toEqual([0, { _id: 'schema', version: FIRST_VERSION + 1, applied: [] }]);
+  expect([ran, await schemaOf(database)]).toEqual([0, { ...OF_THE_FIRST, version: FIRST_VERSION + 1 }]);
 });
 
 describe('instances that start at once', () => {

@@ -12,7 +12,7 @@ export const FIRST_VERSION = 1;
 export const MIGRATIONS: readonly Migration[] = [];
 export const NEWEST_VERSION = FIRST_VERSION + MIGRATIONS.length;
 
-type SchemaDocument = { _id: string; version: number; applied: { name: string; time: number }[] };
+type SchemaDocument = { _id: string; version: number; applied: { name: string; time: number }[]; created?: Date };
 
 const SCHEMA = 'schema';
 /** Marks a database into which a backup is being restored. */
@@ -50,8 +50,10 @@ async function readVersion(database: Database, known: number): Promise<number> {
     throw new Error('A restore into this database is unfinished: run it again with --replace');
   }
   if (found.length === 0) {
-    const newest = { $setOnInsert: { version: known, applied: [] } };
-    await mapDriverErrors(() => installation.updateOne({ _id: SCHEMA }, newest, { upsert: true }));
+    // What another instance has stored meanwhile is kept.
+    const newest = { version: known, applied: [], created: '$$NOW' };
+    const update = [{ $replaceWith: { $mergeObjects: [newest, '$$ROOT'] } }];
+    await mapDriverErrors(() => installation.updateOne({ _id: SCHEMA }, update, { upsert: true }));
     return known;
   }
   const { version = 0 } = found.find(({ _id }) => _id === SCHEMA) ?? {};
@@ -63,6 +65,12 @@ async function readVersion(database: Database, known: number): Promise<number> {
     `This database was used by a newer Vigil (its data has version ${version}, this Vigil knows ${known}): start that ` +
       'version or a newer one, or restore the backup made before the upgrade',
   );
+}
+
+/** Reads when the database was created, in ms by its own clock: no change of it is older. 0 where nobody has stored that. */
+export async function readCreatedMs({ db }: Database): Promise<number> {
+  const found = await db.collection<SchemaDocument>('installation').findOne({ _id: SCHEMA });
+  return found?.created?.getTime() ?? 0;
 }
 
 async function apply(database: Database, migration: Migration, version: number, { lost }: Lease): Promise<void> {
