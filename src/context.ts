@@ -9,6 +9,7 @@ import { createDevicePasswords } from './accounts/device-passwords.js';
 import { createFormulaReporter } from './accounts/formula-audit.js';
 import { createIdentity, type Identity } from './accounts/identity.js';
 import { createPasswords, generatePassword, type Passwords } from './accounts/passwords.js';
+import { createChangeRecorder } from './accounts/request-audit.js';
 import { findKey } from './accounts/seed.js';
 import { type Caches, createCaches } from './caches.js';
 import { noteReceipt } from './commands/network-store.js';
@@ -370,6 +371,7 @@ function createApi(deps: ApiDeps) {
     receiveFromSource: deps.receiveFromSource,
     commandWaiters,
     audit,
+    recordChange: createChangeRecorder(audit),
     requestEnded: metrics.requestEnded,
     ending: deps.ending,
     requestRemoval: deps.requestRemoval,

@@ -78,7 +78,9 @@ export function createAudit(options: AuditOptions): Audit {
   const logged = (given: AuditEntry): AuditEntry => {
     const entry = shorten(given);
     // A user may have typed a password as the login, so unknown logins are never logged.
-    options.log.info({ ...entry, login: entry.userId === null ? null : entry.login }, entry.action);
+    // Former and new values are personal data: only the store, which its readers need a right for, has them.
+    const { before: _before, after: _after, ...shown } = entry;
+    options.log.info({ ...shown, login: entry.userId === null ? null : entry.login }, entry.action);
     return entry;
   };
   return {

@@ -1,6 +1,7 @@
 /** Records requests that are security events, once their response was sent. */
 import type { Request, RequestHandler, Response } from 'express';
 import { type Caller, toSegments } from '../core/access.js';
+import type { RecordedChange } from '../entities/entity-writes.js';
 import type { Audit } from './audit.js';
 
 const EVERYDAY = /^\/api\/v1\/objects(?:\/[\w-]+(?:\/packets)?)?$/;
@@ -35,11 +36,22 @@ export function auditRequests(audit: Audit): RequestHandler {
       const names = namesIn(req);
       const givenAction = res.locals.action as string | undefined;
       const action = givenAction ?? securityAction(req.method, names, res.statusCode);
+      // The changes of a request are events of their own.
+      if (action === 'rights changed' && res.locals.isRecorded === true) return;
       if (action !== null) audit.record({ action, ...requestOf(req, res) });
     });
     next();
   };
 }
+
+/** Records each changed entity of a request, with the former and the new values. */
+export const createChangeRecorder =
+  (audit: Pick<Audit, 'record'>) =>
+  (req: Request, res: Response, { store, _id, fields, values }: RecordedChange): void => {
+    res.locals.isRecorded = true;
+    const action = RIGHTS.has(store) ? 'rights changed' : 'entity changed';
+    audit.record({ action, ...requestOf(req, res), ...values, entityId: _id, fields });
+  };
 
 /** What follows the id of a source is its key. */
 const withoutKey = (path: string[]): string[] => (path[0]?.toLowerCase() === 'in' ? path.slice(0, 2) : path);

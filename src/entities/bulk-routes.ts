@@ -18,10 +18,21 @@ import { sendJson } from '../platform/http/responses.js';
 import type { Part } from '../platform/http/schema.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { isByState, listByState } from './by-state.js';
-import { changeOne, checkChange, checkRemoval, removeOne, type WriteDeps, type Writer } from './entity-writes.js';
+import {
+  changeOne,
+  checkChange,
+  checkRemoval,
+  type RecordedChange,
+  removeOne,
+  type WriteDeps,
+  type Writer,
+} from './entity-writes.js';
 import { listEntities } from './read.js';
 
-export interface BulkDeps extends WriteDeps, ListDeps {}
+export interface BulkDeps extends WriteDeps, ListDeps {
+  /** Records a change as a security event. */
+  readonly recordChange: (req: Request, res: Response, change: RecordedChange) => void;
+}
 
 const TEXT: Part = { type: 'string' };
 
@@ -68,7 +79,7 @@ export const changeMany =
       writer,
       permits: permitsSame(req, writer),
       check: (id) => checkChange(deps, writer, id, given),
-      write: (id) => changeOne(deps, writer, id, given),
+      write: (id) => changeOne(deps, writer, id, given, (change) => deps.recordChange(req, res, change)),
     });
   };
 

@@ -131,7 +131,11 @@ const change: Handler = (deps) => async (req, res) => {
   const writer = writerIn(res);
   const given = parsePatch(writer.store, req.body ?? {});
   res.locals.fields = Object.keys(given);
-  await sendChanged(deps, res, await changeOne(deps, writer, String(req.params.id), given));
+  await sendChanged(
+    deps,
+    res,
+    await changeOne(deps, writer, String(req.params.id), given, (change) => deps.recordChange(req, res, change)),
+  );
 };
 
 const remove: Handler = (deps) => async (req, res) => {

@@ -141,8 +141,12 @@ const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] 
       path: TEXT,
       entity: { type: ['string', 'null'], description: 'The affected entity' },
       fields: { type: ['array', 'null'], items: TEXT, description: 'The names of the changed fields' },
-      before: { ...OPEN, description: 'The values of changed fields before the change' },
-      after: { ...OPEN, description: 'The values of changed fields after it' },
+      before: {
+        ...OPEN,
+        description:
+          'The changed values before the change, nested as in the entity: none that is secret, long ones cut',
+      },
+      after: { ...OPEN, description: 'The same after it' },
       requestId: TEXT,
       count: { type: 'integer', description: 'The number of identical events within half a second' },
     },

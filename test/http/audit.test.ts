@@ -107,17 +107,18 @@ describe('the security log', () => {
     });
   });
 
-  test('contains the names of changed fields of users, roles and groups, without values', async () => {
+  test('contains the changed fields of users, roles and groups with their values, but no password', async () => {
     const user = await make('users', newUser(), person.call);
     const role = await make('roles', { name: 'x', credentials: [] }, person.call);
     const group = await make('groups', { name: 'x' }, person.call);
-    for (const [path, body] of [
-      [`users/${user._id}`, { password: 'canary-of-a-password', name: 'renamed' }],
-      [`roles/${role._id}`, { credentials: ['GET /canary-of-a-role'] }],
-      [`groups/${group._id}`, { name: 'canary-of-a-group' }],
+    for (const [path, body, before, after] of [
+      [`users/${user._id}`, { name: 'renamed', password: 'canary-of-a-password' }, {}, { name: 'renamed' }],
+      [`roles/${role._id}`, { credentials: ['GET /x'] }, { credentials: [] }, { credentials: ['GET /x'] }],
+      [`groups/${group._id}`, { name: 'y' }, { name: 'x' }, { name: 'y' }],
     ] as const) {
       const event = await eventOf(by('PATCH', path, body));
       expect(event).toMatchObject({ action: 'rights changed', entity: path.split('/')[1], fields: Object.keys(body) });
+      expect([event.before, event.after]).toEqual([before, after]);
     }
     for (const path of [`users/${user._id}`, `roles/${role._id}`, `groups/${group._id}`]) {
       expect(await eventOf(by('DELETE', path))).toMatchObject({ action: 'rights changed', method: 'DELETE' });
@@ -176,6 +177,59 @@ describe('the security log', () => {
       const event = await eventOf(by('PATCH', path, { name: 'x' }));
       expect([event.action, event.path]).toEqual(['rights changed', `/users/${user._id}`]);
     }
+  });
+});
+
+describe('events of changed entities', () => {
+  const config = { plate: 'M-1', auth: { username: 'van', password: 'canary-of-a-device' }, apiKey: 'canary-of-a-key' };
+  const newObject = (call: Call, more: object = {}) =>
+    make('objects', { id: `c-${new ObjectId()}`, name: 'Van', config, ...more }, call);
+
+  test('contain the changed members of an object with their former and new values', async () => {
+    const { call } = admins.north;
+    const { _id } = await newObject(call);
+    const patch = {
+      name: 'Van',
+      status: 'x',
+      config: { plate: 'M-2', driver: 'Ann', auth: { password: 'canary-of-another' }, apiKey: 'canary-of-a-new-key' },
+    };
+    const event = await eventOf(() => call('PATCH', `objects/${_id}`, patch));
+    expect(event).toMatchObject({ action: 'entity changed', entity: _id, fields: ['status', 'config'] });
+    expect(event.before).toEqual({ status: '', config: { plate: 'M-1' } });
+    expect(event.after).toEqual({ status: 'x', config: { plate: 'M-2', driver: 'Ann' } });
+    const listed = (await call('GET', `audit?where.entity=${_id}`)).body;
+    expect(listed).toMatchObject([{ before: event.before, after: event.after }]);
+    expect(JSON.stringify(await events().find().toArray()) + service.logLines.join()).not.toContain('canary');
+  });
+
+  test('contain the parameters of a model by their ids, and one event for each object of a bulk request', async () => {
+    const { call } = admins.north;
+    const argument = (id: string, unit: string) => ({ id, name: id, type: 'argument', dataType: 'number', unit });
+    const dataOf = (...children: object[]) => ({ id: 'root', name: 'root', type: 'subsystem', children });
+    const data = dataOf(argument('speed', 'km/h'), argument('in1.voltage', 'V'));
+    const model = await make('models', { name: 'tracker', data }, call);
+    const changed = dataOf(argument('speed', 'mph'), argument('in1.voltage', 'V'));
+    const event = await eventOf(() => call('PATCH', `models/${model._id}`, { data: changed }));
+    expect([event.before, event.after]).toEqual([
+      { data: { children: { speed: { unit: 'km/h' } } } },
+      { data: { children: { speed: { unit: 'mph' } } } },
+    ]);
+    const vans = [await newObject(call, { model: model._id }), await newObject(call, { model: model._id })];
+    await takeEvents();
+    const answer = await call('PATCH', `objects?where.model=${model._id}`, { description: 'sold' });
+    expect(answer.body).toMatchObject({ done: 2 });
+    const found = (await takeEvents()).map(({ entity, after }) => ({ entity, after }));
+    expect(found).toHaveLength(2);
+    for (const { _id } of vans) expect(found).toContainEqual({ entity: _id, after: { description: 'sold' } });
+  });
+
+  test('contain no values of an entity outside the group of its user, whose administrators do not see it', async () => {
+    const { _id } = await newObject(admins.south.call);
+    expect((await service.admin('POST', `objects/${_id}/access`, { user: admins.north.id })).status).toBe(200);
+    const event = await eventOf(() => admins.north.call('PATCH', `objects/${_id}`, { description: 'seen' }));
+    expect(event).toMatchObject({ action: 'entity changed', entity: _id, fields: ['description'] });
+    expect(event).not.toHaveProperty('after');
+    expect(event).not.toHaveProperty('before');
   });
 });
 

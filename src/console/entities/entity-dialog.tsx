@@ -4,6 +4,7 @@ import { Confirm } from '../parts/confirm.js';
 import { type Entity, request } from '../state/api.js';
 import { write } from '../state/write.js';
 import { loadTexts, type TextLoader, t } from '../text/language.js';
+import { ChangesDialog } from './changes.js';
 import { EntityForm } from './entity-form.js';
 import { type EntityKind, labelOf } from './kinds.js';
 import { SourceDialog } from './source.js';
@@ -12,7 +13,7 @@ import { SecretDialog, WebhookDialog } from './webhook.js';
 /** The dialog that is open, and its entity; null for a new one. */
 export type Opened =
   | { readonly dialog: 'form'; readonly entity: Entity | null }
-  | { readonly dialog: 'removal' | 'webhook' | 'secret' | 'source'; readonly entity: Entity };
+  | { readonly dialog: 'removal' | 'webhook' | 'secret' | 'source' | 'changes'; readonly entity: Entity };
 
 interface DialogProps {
   readonly kind: EntityKind;
@@ -39,6 +40,7 @@ export function EntityDialog({ kind, opened, onChange }: DialogProps) {
   if (dialog === 'webhook') return <WebhookDialog handler={entity} onClose={close} />;
   if (dialog === 'secret') return <SecretDialog handler={entity} onClose={close} />;
   if (dialog === 'source') return <SourceDialog source={entity} onClose={close} onChange={onChange} />;
+  if (dialog === 'changes') return <ChangesDialog event={entity} onClose={close} />;
   if (dialog === 'removal') return <Removal kind={kind} entity={entity} onDone={onChange} onClose={close} />;
   const done = async (answer: Entity): Promise<void> => {
     const isNewWebhook = kind.store === 'handlers' && entity === null;

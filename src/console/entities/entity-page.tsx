@@ -147,6 +147,11 @@ function Actions({ kind: { store, fields, page }, entity, onOpen }: Omit<TablePr
           {t('source.connect')}
         </button>
       )}
+      {store === 'audit' && entity.after != null && (
+        <button type="button" class="button small" onClick={() => onOpen({ dialog: 'changes', entity })}>
+          {t('entity.changes')}
+        </button>
+      )}
       {fields !== null && page === undefined && may('PATCH', path) && (
         <button type="button" class="button small" onClick={() => onOpen({ dialog: 'form', entity })}>
           {t('entity.edit')}

@@ -109,6 +109,7 @@ const AUDIT: EntityKind = {
     { name: 'address', text: 'entity.address' },
     { name: 'method', text: 'entity.method' },
     { name: 'path', text: 'entity.path' },
+    { name: 'fields', text: 'entity.changed', kind: 'list' },
     { name: 'count', text: 'entity.count' },
   ],
 };

@@ -1,7 +1,7 @@
 /** The texts of the pages of stores and of administration in English. */
 export const ENGLISH_DATA = {
   'access.audit': 'Security events',
-  'access.auditAbout': 'Who logged in, was refused or changed permissions, the newest first.',
+  'access.auditAbout': 'Who logged in, was refused or changed something, the newest first.',
   'access.groups': 'Groups',
   'access.groupsAbout': 'A group sees everything in it and below it. A new parent moves it with all its contents.',
   'access.notPermitted': 'Your role does not permit administration',
@@ -43,6 +43,8 @@ export const ENGLISH_DATA = {
   'entity.actions': 'Actions',
   'entity.active': 'Active',
   'entity.address': 'Address',
+  'entity.changed': 'Changed',
+  'entity.changes': 'Changes',
   'entity.count': 'Count',
   'entity.created': 'Created',
   'entity.credentials': 'Permitted requests',

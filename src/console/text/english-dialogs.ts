@@ -1,5 +1,9 @@
 /** The texts of the dialogs of webhooks and sources in English. */
 export const ENGLISH_DIALOGS = {
+  'changes.after': 'After',
+  'changes.before': 'Before',
+  'changes.field': 'Field',
+  'changes.notShown': 'not shown',
   'source.add': 'Add {id}',
   'source.added': '{id} is an object now',
   'source.address': 'Address for the sender',

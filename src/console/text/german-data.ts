@@ -3,7 +3,7 @@ import type { DataCatalogue } from './english.js';
 
 export const GERMAN_DATA: DataCatalogue = {
   'access.audit': 'Sicherheitsereignisse',
-  'access.auditAbout': 'Wer sich angemeldet hat, abgewiesen wurde oder Rechte geändert hat, das Neueste zuerst.',
+  'access.auditAbout': 'Wer sich angemeldet hat, abgewiesen wurde oder etwas geändert hat, das Neueste zuerst.',
   'access.groups': 'Gruppen',
   'access.groupsAbout':
     'Eine Gruppe sieht alles in ihr und unter ihr. Ein neuer Vorgänger verschiebt sie mit allem Inhalt.',
@@ -48,6 +48,8 @@ export const GERMAN_DATA: DataCatalogue = {
   'entity.actions': 'Aktionen',
   'entity.active': 'Aktiv',
   'entity.address': 'Adresse',
+  'entity.changed': 'Geändert',
+  'entity.changes': 'Änderungen',
   'entity.count': 'Anzahl',
   'entity.created': 'Angelegt',
   'entity.credentials': 'Erlaubte Anfragen',

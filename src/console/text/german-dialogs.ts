@@ -2,6 +2,10 @@
 import type { DialogCatalogue } from './english.js';
 
 export const GERMAN_DIALOGS: DialogCatalogue = {
+  'changes.after': 'Nachher',
+  'changes.before': 'Vorher',
+  'changes.field': 'Feld',
+  'changes.notShown': 'nicht gezeigt',
   'source.add': '{id} hinzufügen',
   'source.added': '{id} ist jetzt ein Objekt',
   'source.address': 'Adresse für den Sender',
