@@ -11,8 +11,8 @@ afterAll(async () => {
   for (const end of endings.reverse()) await end();
 });
 
-const HOURS = 24;
-const OBJECTS_PER_HOUR = 5;
+const ROUNDS = 3;
+const OBJECTS = 10;
 
 async function countRemembered({ service: { opsUrl } }: TestService): Promise<number> {
   const text = await (await fetch(`${opsUrl}/metrics`)).text();
@@ -35,7 +35,7 @@ async function createHeard(): Promise<string> {
   return objectId;
 }
 
-test('are forgotten, however many come in a day', async () => {
+test('are forgotten, however often others come', async () => {
   const rules = [
     { name: 'hot', when: { param: 't', op: '>', value: 8 }, clear: { param: 't', op: '<', value: 0 } },
     { name: 'silent', when: { silent: '300 d' } },
@@ -44,11 +44,11 @@ test('are forgotten, however many come in a day', async () => {
   ];
   for (const rule of rules) entityOf(await service.admin('POST', 'rules', rule));
   await service.settled();
-  for (let hour = 0; hour < HOURS; hour++) {
-    const ids: string[] = [];
-    for (let nth = 0; nth < OBJECTS_PER_HOUR; nth++) ids.push(await createHeard());
-    await until(async () => (await countRemembered(service)) >= OBJECTS_PER_HOUR, 'something is remembered');
-    for (const id of ids) expect((await service.admin('DELETE', `objects/${id}`)).status).toBe(200);
+  for (let round = 0; round < ROUNDS; round++) {
+    const ids = await Promise.all(Array.from({ length: OBJECTS }, createHeard));
+    await until(async () => (await countRemembered(service)) >= OBJECTS, 'something is remembered');
+    const removals = await Promise.all(ids.map((id) => service.admin('DELETE', `objects/${id}`)));
+    expect(removals.map(({ status }) => status)).toEqual(ids.map(() => 200));
   }
   await until(async () => (await countRemembered(service)) === 0, 'nothing is remembered');
   expect(await countStates()).toBe(0);
