@@ -20,8 +20,8 @@ import { formatMoment, t } from '../text/language.js';
 import { formatSpan } from '../text/spans.js';
 import { acknowledge, addNote, clear, mayAcknowledge } from './alarm-actions.js';
 import { nameOfObject } from './alarm-list.js';
-import { personOf, summaryOf } from './alarm-values.js';
-import { formatRead } from './read-values.js';
+import { personOf, readText, summaryOf } from './alarm-values.js';
+import { focusRow } from './keys.js';
 import { SeverityMark } from './severity.js';
 
 interface Part {
@@ -136,7 +136,7 @@ function Body({ alarm }: { alarm: WholeAlarm }) {
       </p>
       {alarm.suppressedBy && <p class="hint">{t('alarm.suppressed', { object: nameOfObject(alarm.suppressedBy) })}</p>}
       <Act alarm={alarm} />
-      <Why parts={alarm.why ?? []} />
+      <Why parts={alarm.why ?? []} object={alarm.object} />
       <Place alarm={alarm} />
       <History alarm={alarm} />
       <p class="detail-links">
@@ -160,7 +160,10 @@ function Act({ alarm }: { alarm: WholeAlarm }) {
   const clearAfter = async (act: Promise<void>): Promise<void> => {
     const sent = text.peek();
     await act;
-    if (text.peek() === sent) text.value = '';
+    if (text.peek() !== sent) return;
+    text.value = '';
+    // The button that was pressed is disabled or gone now, and the focus would be with it.
+    if (!document.activeElement?.matches('textarea, input')) focusRow();
   };
   if (!isOpenNow && !mayNote && !mayClear) return null;
   return (
@@ -206,7 +209,7 @@ function Act({ alarm }: { alarm: WholeAlarm }) {
   );
 }
 
-function Why({ parts }: { parts: readonly Part[] }) {
+function Why({ parts, object }: { parts: readonly Part[]; object: string }) {
   if (parts.length === 0) return null;
   return (
     <section>
@@ -221,7 +224,7 @@ function Why({ parts }: { parts: readonly Part[] }) {
               </span>
               <code>{condition}</code>
               <span class="quiet">
-                {formatRead(value) !== '' && ` ${t('alarm.was', { value: formatRead(value) })}`}
+                {readText(object, value) !== '' && ` ${t('alarm.was', { value: readText(object, value) })}`}
                 {since !== null && `, ${t('alarm.since', { moment: formatMoment(since, nowMs.value) })}`}
               </span>
             </span>

@@ -6,6 +6,7 @@ import { nowMs } from '../state/clock.js';
 import { objectRevision } from '../state/fleet.js';
 import { formatAge, t } from '../text/language.js';
 import { nameOfObject } from './alarm-list.js';
+import { AlarmPlace } from './alarm-place.js';
 import { personOf, summaryOf } from './alarm-values.js';
 import { SeverityMark } from './severity.js';
 
@@ -42,7 +43,10 @@ export function AlarmRow({ alarm, isCurrent, isChosen, takesFocus, onOpen, onCho
         <SeverityMark severity={alarm.severity} isQuiet={!isWaiting(alarm)} />
         <span class="alarm-what">
           <span class="alarm-name">{alarm.name}</span>
-          <span class="alarm-object">{object}</span>
+          <span class="alarm-where">
+            <span class="alarm-object">{object}</span>
+            <AlarmPlace position={alarm.position} />
+          </span>
         </span>
         <span class="alarm-values">{summaryOf(alarm)}</span>
         <span class="alarm-when">

@@ -5,6 +5,7 @@ import { objects } from '../state/fleet.js';
 import { namedOf, titleOf } from '../state/references.js';
 import { user } from '../state/session.js';
 import { t } from '../text/language.js';
+import { formatRead } from './read-values.js';
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -14,6 +15,10 @@ export const summaryOf = (alarm: Pick<Alarm, 'object' | 'values'>): string =>
   Object.entries(alarm.values ?? {})
     .flatMap(([name, value]) => textsOf(name, value, alarm))
     .join(', ');
+
+/** What a part of the condition read; an expression reads several parameters. */
+export const readText = (object: string, value: unknown): string =>
+  isObject(value) ? summaryOf({ object, values: value as Alarm['values'] }) : formatRead(value);
 
 function textsOf(name: string, value: unknown, alarm: Pick<Alarm, 'object'>): string[] {
   if (isObject(value)) return Object.entries(value).flatMap(([below, one]) => textsOf(`${name}.${below}`, one, alarm));

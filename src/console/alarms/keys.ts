@@ -47,16 +47,16 @@ function act(key: string, target: HTMLElement, keys: Keys): boolean {
   return note !== null;
 }
 
+/** The row of the open alarm has the focus, from which the keys go on. */
+export const focusRow = (): void =>
+  (document.querySelector<HTMLElement>(CURRENT) ?? document.getElementById('main'))?.focus();
+
 /** One step: out of the note, out of the alarm. */
 function goBack(target: HTMLElement, { id, open }: Keys): boolean {
   if (isTyping(target) && !target.matches(NOTE)) return false;
   if (id === '') return false;
-  const row = document.querySelector<HTMLElement>(CURRENT);
-  if (target.matches(NOTE)) (row ?? document.getElementById('main'))?.focus();
-  else {
-    if (target.closest('.alarm-detail')) (row ?? document.getElementById('main'))?.focus();
-    open(null);
-  }
+  if (target.closest('.alarm-detail')) focusRow();
+  if (!target.matches(NOTE)) open(null);
   return true;
 }
 

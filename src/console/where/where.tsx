@@ -30,12 +30,11 @@ const MOST_GEOFENCES = 3;
 export function Where({ object }: { object: FleetObject }) {
   stateRevision.value;
   const place = placeOf(object);
-  const near = useNear(place);
   const inside = useGeofences(place);
   const recent = useRecent(object, inside.length > 0);
   const isOnline = presenceOf(object) === 'online';
   const isNow = isOnline && oldTimeOf(place?.timeMs, object.state?.time ?? 0) === undefined;
-  const words = near === null ? null : toWords(near, isNow && activityOf(object, nowMs.value) === 'moving');
+  const words = useWords(place, isNow && activityOf(object, nowMs.value) === 'moving');
   const isMotion = hasSentence(object) && isOnline;
   return (
     <div class="where">
@@ -43,7 +42,7 @@ export function Where({ object }: { object: FleetObject }) {
         <p class="card-sentence">
           {isMotion && <Sentence object={object} />}
           {isMotion && words !== null && (isNow ? ', ' : ' · ')}
-          {words !== null && <PlaceWords words={words} isNow={isNow} isFirst={!isMotion} />}
+          {words !== null && toText(words, isNow, !isMotion)}
         </p>
       )}
       {place !== null && mayFind('reverse') && <Address place={place} />}
@@ -52,9 +51,17 @@ export function Where({ object }: { object: FleetObject }) {
   );
 }
 
-function PlaceWords({ words, isNow, isFirst }: { words: string; isNow: boolean; isFirst: boolean }) {
+/** `3 km NE of Dachau`; nothing where no town is near. */
+export const NearestTown = ({ place }: { place: Position }) => useWords(place, false);
+
+function useWords(place: Position | null, isMoving: boolean): string | null {
+  const near = useNear(place);
+  return near && toWords(near, isMoving);
+}
+
+function toText(words: string, isNow: boolean, isFirst: boolean): string {
   const text = isNow ? words : t('where.last', { place: words });
-  return <>{isFirst || !isNow ? text.charAt(0).toLocaleUpperCase() + text.slice(1) : text}</>;
+  return isFirst || !isNow ? text.charAt(0).toLocaleUpperCase() + text.slice(1) : text;
 }
 
 function toWords({ town, distanceM, direction, isIn }: Near, isMoving: boolean): string {

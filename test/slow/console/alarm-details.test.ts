@@ -43,10 +43,44 @@ test('says what an alarm read with the names and units of the model, where the o
   const page = await browser.openAs('/alarms');
   const row = page.locator('.alarm-row', { hasText: 'Boiler 7' });
   await row.getByText('Steam 66.25 bar').waitFor();
+  await row.locator('.alarm-place', { hasText: 'in Dachau' }).waitFor();
   await row.locator('.alarm-open').click();
   const detail = page.getByRole('complementary', { name: 'Alarm' });
   await detail.getByText('48.26000, 11.43400').waitFor();
   await detail.getByText(`${login} told by ntfy`).waitFor();
+});
+
+test('says in the reasons of an alarm what an expression read, by the names of the parameters', async () => {
+  const data = { children: [{ id: 'fuel', name: 'Tank', type: 'argument', unit: 'l' }] };
+  const model = await create('models', { name: 'Tanker', data });
+  await create('objects', { id: 'tanker', name: 'Tanker 3', model });
+  const when = { expr: 'p.fuel < last.fuel - 10 && p.engine.rpm == 0' };
+  await create('rules', { name: 'Fuel theft', select: { objects: ['tanker'] }, when });
+  await send('tanker', { fuel: 90, engine: { rpm: 0 } });
+  await send('tanker', { fuel: 60, engine: { rpm: 0 } });
+  const page = await browser.openAs('/alarms');
+  await page.locator('.alarm-row', { hasText: 'Tanker 3' }).locator('.alarm-open').click();
+  await page.locator('.why').getByText('was Tank 60 l, engine.rpm 0').waitFor();
+});
+
+test('returns to the row with the focus when a note was added or an alarm acknowledged with the keyboard', async () => {
+  await create('objects', { id: 'oven', name: 'Oven' });
+  await create('rules', { name: 'Hot', select: { objects: ['oven'] }, when: { param: 'heat', op: '>', value: 9 } });
+  await send('oven', { heat: 12 });
+  const page = await browser.openAs('/alarms');
+  const row = page.locator('.alarm-row', { hasText: 'Oven' });
+  await row.locator('.alarm-open').click();
+  const detail = page.getByRole('complementary', { name: 'Alarm' });
+  for (const [button, said] of [
+    ['Add note', 'Seen'],
+    ['Acknowledge', 'Acknowledged by admin'],
+  ] as const) {
+    if (button === 'Add note') await detail.getByLabel('Note').fill(said);
+    await detail.getByRole('button', { name: button }).focus();
+    await page.keyboard.press('Enter');
+    await detail.locator('.alarm-steps').getByText(said).waitFor();
+    await row.locator('[aria-pressed=true]:focus').waitFor();
+  }
 });
 
 test('shows alarms without the names of a model to those who may not read it', async () => {
