@@ -16,12 +16,16 @@ export type Why = JsonObject & {
   since: number | null;
 };
 
-export function toWhy({ singles, whenCount }: CompiledRule, readings: readonly Reading[], object: JsonObject): Why[] {
+export function toWhy(
+  { singles, whenCount, fenceNames }: CompiledRule,
+  readings: readonly Reading[],
+  object: JsonObject,
+): Why[] {
   return singles.slice(0, whenCount).map(({ condition }, index) => {
     const { truth, value, sinceMs } = readings[index] as Reading;
     return {
       place: condition.place,
-      condition: toWords(condition, object),
+      condition: toWords(condition, object, fenceNames),
       holds: truth,
       value,
       since: truth === null ? null : sinceMs,
@@ -67,14 +71,20 @@ const UNITS = [
   ['min', MINUTE_MS],
 ] as const;
 
-export function toWords(condition: SingleCondition, object: JsonObject): string {
+type Names = ReadonlyMap<string, string>;
+
+const NO_NAMES: Names = new Map();
+const MOST_NAMES = 3;
+
+/** `fenceNames`: of geofences, by `_id`. */
+export function toWords(condition: SingleCondition, object: JsonObject, fenceNames = NO_NAMES): string {
   switch (condition.kind) {
     case 'param': {
       const wanted = condition.operands.map((operand) => toText(operand, object)).join(' and ');
       return `${condition.path.join('.')} ${condition.op}${wanted === '' ? '' : ` ${wanted}`}`;
     }
     case 'geofence':
-      return `${FENCE_WORDS[condition.test]} ${condition.ids.length === 1 ? 'a geofence' : 'geofences'}`;
+      return `${FENCE_WORDS[condition.test]} ${toFences(condition.ids, fenceNames)}`;
     case 'silent':
       return `silent for ${formatDuration(condition.afterMs)}`;
     case 'online':
@@ -82,6 +92,16 @@ export function toWords(condition: SingleCondition, object: JsonObject): string 
     default:
       return condition.expression.text;
   }
+}
+
+/** `"Yard"`, `"Yard", "Depot" or another geofence`; without names, `a geofence`. */
+function toFences(ids: readonly string[], fenceNames: Names): string {
+  const named = ids.map((id) => fenceNames.get(id) ?? '').filter((name) => name !== '');
+  if (named.length === 0) return ids.length === 1 ? 'a geofence' : 'geofences';
+  const shown = named.slice(0, MOST_NAMES).map((name) => `"${name}"`);
+  const more = ids.length - shown.length;
+  const rest = more === 1 ? 'another geofence' : `${more} other geofences`;
+  return more === 0 ? shown.join(', ') : `${shown.join(', ')} or ${rest}`;
 }
 
 function toText(operand: Operand, object: JsonObject): string {

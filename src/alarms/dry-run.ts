@@ -127,7 +127,7 @@ interface Nearness {
 
 /** The whole of `when`, and each of its parts. */
 function createNearness(rule: CompiledRule, object: JsonObject): Nearness {
-  const { singles, whenCount, settings } = rule;
+  const { singles, whenCount, settings, fenceNames } = rule;
   const conditions = singles.slice(0, whenCount).map(({ condition }) => condition);
   const spans = [...conditions, null].map(() => ({
     since: null as number | null,
@@ -174,7 +174,8 @@ function createNearness(rule: CompiledRule, object: JsonObject): Nearness {
       const parts = conditions.map((condition, index): Nearly => {
         const { value, at } = closest[index] as (typeof closest)[number];
         const span = spans[index] as (typeof spans)[number];
-        return { place: condition.place, condition: toWords(condition, object), ...toNearly(span), closest: value, at };
+        const words = toWords(condition, object, fenceNames);
+        return { place: condition.place, condition: words, ...toNearly(span), closest: value, at };
       });
       if (parts.length === 1) return parts;
       const all: Nearly = { place: 'when', condition: 'when', ...toNearly(whole), closest: null, at: null };

@@ -66,6 +66,8 @@ export interface CompiledRule {
   readonly singles: readonly Single[];
   /** Of these, how many belong to `when`. */
   readonly whenCount: number;
+  /** Of geofences, by `_id`: they are words for people, and decide nothing. */
+  readonly fenceNames: Map<string, string>;
   when(readings: readonly Reading[]): Truth;
   /** Whether a raised alarm ends. */
   clear(readings: readonly Reading[]): Truth;
@@ -85,7 +87,11 @@ export function isQuiet({ callsWhen, singles: [first] }: CompiledRule, input: Pa
 }
 
 /** `zoneOf` gives the zone of geofences. */
-export function compileRule(settings: RuleSettings, zoneOf: (ids: readonly string[]) => Zone): CompiledRule {
+export function compileRule(
+  settings: RuleSettings,
+  zoneOf: (ids: readonly string[]) => Zone,
+  fenceNames: Map<string, string> = new Map(),
+): CompiledRule {
   const whenSingles = singlesOf(settings.when);
   const clearSingles = settings.clear === null ? [] : singlesOf(settings.clear);
   const singles = [...whenSingles, ...clearSingles].map((condition) => toSingle(condition, zoneOf));
@@ -99,6 +105,7 @@ export function compileRule(settings: RuleSettings, zoneOf: (ids: readonly strin
     settings,
     singles,
     whenCount: whenSingles.length,
+    fenceNames,
     when,
     // What still calls is not over.
     clear:

@@ -4,7 +4,7 @@ import { type Caller, type Scope, scopeOf } from '../core/access.js';
 import { isId } from '../core/entity.js';
 import { badRequest } from '../core/errors.js';
 import { createZone, type Zone } from '../core/geofence.js';
-import type { JsonObject } from '../core/json.js';
+import type { Json, JsonObject } from '../core/json.js';
 import type { RuleAction } from '../core/rule/action.js';
 import { type FenceCondition, type SingleCondition, singlesOf } from '../core/rule/condition.js';
 import type { RuleSettings } from '../core/rule/rule.js';
@@ -116,15 +116,23 @@ export async function findVisibleHandlers(database: Database, scope: Scope, ids:
 export const fencesOf = (settings: RuleSettings): readonly string[] =>
   [...new Set(fencesIn(settings).map(({ id }) => id))].sort();
 
+/** Empty for a geofence without one. */
+export const toName = (name: Json | undefined): string => (typeof name === 'string' ? name.trim() : '');
+
+export interface Zones {
+  zoneOf(ids: readonly string[]): Zone;
+  /** By `_id`; another name replaces the one before. */
+  readonly names: Map<string, string>;
+}
+
 /** The geofences of a rule, as its owner sees them, as zones. */
-export async function loadZones(
-  database: Database,
-  scope: Scope,
-  settings: RuleSettings,
-): Promise<(ids: readonly string[]) => Zone> {
+export async function loadZones(database: Database, scope: Scope, settings: RuleSettings): Promise<Zones> {
   const ids = fencesOf(settings);
-  const fields = { geometry: 1, radius: 1 };
+  const fields = { geometry: 1, radius: 1, name: 1 };
   const found = ids.length === 0 ? [] : await findReadable(database, scope, 'geofences', { ids, fields });
   const geofences = new Map(found.map((one) => [String(one._id), toPlain(one) as JsonObject]));
-  return (named) => createZone(named.map((id) => geofences.get(id) ?? {}));
+  return {
+    zoneOf: (named) => createZone(named.map((id) => geofences.get(id) ?? {})),
+    names: new Map([...geofences].map(([id, { name }]) => [id, toName(name)])),
+  };
 }

@@ -16,7 +16,7 @@ import { findActors, findReach, type RightsParts } from '../webhooks/rights.js';
 import type { Reach } from '../webhooks/webhook.js';
 import type { ActiveRule, SelectedObject } from './active-rule.js';
 import { compileRule } from './evaluate.js';
-import { conditionsOf, fencesOf, loadZones } from './references.js';
+import { conditionsOf, fencesOf, loadZones, toName, type Zones } from './references.js';
 import { createRuleKeys, type RuleKeys } from './rule-keys.js';
 import { type Concerned, concernedAddresses, createRuleReloads, type RuleReloads } from './rule-reloads.js';
 import { createRuleSet, type RuleSet } from './rule-set.js';
@@ -119,7 +119,11 @@ export function createRuleRegistry(
     currentRule: reloads.currentRule,
     load: () => inTurn(state, () => load(state)),
     apply(change) {
+      // Reading a member decodes it: most changes are packets, and their members are not needed.
+      const { store } = change;
+      if (!DECIDING.has(store)) return;
       for (const [id, concerned] of findAffected(state, change)) reloads.add(id, concerned);
+      if (store === 'geofences') renameFence(state, change);
     },
     mayCommand: (rule, object, command) => mayCommand(state, rule, object, command),
     stop: reloads.stop,
@@ -211,7 +215,7 @@ interface Read {
 /** Those of these rules that are active, all of them in one query. */
 async function readRules(state: State, ids: readonly string[] | null): Promise<ReadonlyMap<string, Read>> {
   const stored = await loadRules(state.database, ids);
-  const zones = new Map<string, Promise<ZoneFinder>>();
+  const zones = new Map<string, Promise<Zones>>();
   const read = await Promise.all(stored.map(async (one) => ({ stored: one, rule: await prepare(state, one, zones) })));
   return new Map(read.map((one) => [one.stored.id, one]));
 }
@@ -252,12 +256,10 @@ function* keysOf({ stored, rule }: Read): Iterable<string> {
   }
 }
 
-type ZoneFinder = (ids: readonly string[]) => Zone;
-
 async function prepare(
   state: State,
   stored: StoredRule,
-  zones: Map<string, Promise<ZoneFinder>>,
+  zones: Map<string, Promise<Zones>>,
 ): Promise<ActiveRule | null> {
   const settings = findSettings(stored);
   if (settings === null || !settings.isActive) return null;
@@ -269,7 +271,8 @@ async function prepare(
   const fences = JSON.stringify([scope.userId, fencesOf(settings)]);
   const finding = zones.get(fences) ?? loadZones(state.database, scope, settings).then(remembering);
   zones.set(fences, finding);
-  const compiled = compileRule(settings, await finding);
+  const { zoneOf, names } = await finding;
+  const compiled = compileRule(settings, zoneOf, names);
   const { fields } = stored;
   const key = JSON.stringify([fields.when ?? null, fields.clear ?? null, fields.schedule ?? null]);
   const seen = { isDear: false, isExhausted: false };
@@ -282,13 +285,16 @@ function findReason({ rights }: Reach): string | null {
   return rights.permitted?.size === 0 ? 'its owner, or who set it up, may read no objects' : null;
 }
 
-function remembering(find: ZoneFinder): ZoneFinder {
+function remembering({ zoneOf, names }: Zones): Zones {
   const known = new Map<string, Zone>();
-  return (ids) => {
-    const key = ids.join();
-    const zone = known.get(key) ?? find(ids);
-    known.set(key, zone);
-    return zone;
+  return {
+    zoneOf(ids) {
+      const key = ids.join();
+      const zone = known.get(key) ?? zoneOf(ids);
+      known.set(key, zone);
+      return zone;
+    },
+    names,
   };
 }
 
@@ -312,6 +318,16 @@ function findSettings({ fields }: StoredRule): RuleSettings | null {
   }
 }
 
+/** Rules need not be read again for it; those that are being read may have the name before. */
+function renameFence(state: State, change: Change): void {
+  const { id, after } = change;
+  if (after === null || !mayHaveChanged(change, ['name'])) return;
+  void inTurn(state, async () => {
+    for (const ruleId of state.index.find(`fence:${id}`))
+      state.rules.get(ruleId)?.compiled.fenceNames.set(id, toName(after.name));
+  });
+}
+
 const NONE: ReadonlyMap<string, readonly Concerned[]> = new Map();
 
 /** The stores whose changes may change rules. */
@@ -319,10 +335,7 @@ const DECIDING: ReadonlySet<string> = new Set(['rules', 'geofences', 'users', 'r
 
 /** The rules whose conditions, rights or objects the change may decide, and whom they concerned before and concern now. */
 function findAffected(state: State, change: Change): ReadonlyMap<string, readonly Concerned[]> {
-  // Reading a member decodes it: most changes are packets, and their members are not needed.
-  const { store } = change;
-  if (!DECIDING.has(store)) return NONE;
-  const { id, before, after } = change;
+  const { store, id, before, after } = change;
   if (store === 'rules') {
     if (isShown(change)) return NONE;
     const known = state.rules.get(id)?.stored;

@@ -54,7 +54,8 @@ export async function testRule(
 ): Promise<ReturnType<DryRun['end']>> {
   await checkReferences(database, caller, settings);
   const scope: Scope = scopeOf(caller);
-  const rule = compileRule(settings, await loadZones(database, scope, settings));
+  const { zoneOf, names } = await loadZones(database, scope, settings);
+  const rule = compileRule(settings, zoneOf, names);
   const { fromMs, toMs, isOpen } = interval;
   const parts = { database, objectId: object._id, interval, turn: startTurnClock() };
   const reader = readsPresence(rule) ? createReportReader() : null;

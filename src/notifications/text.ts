@@ -48,9 +48,14 @@ function describe({ why }: JsonObject): string[] {
 /** The words of other conditions, such as `silent for 30 min` and `offline`, say what was read. */
 const COMPARISON = / (?:[<>]=?|[!=]=|in|between|changed)(?: |$)/;
 
+/** A geofence may be called `Bin in use`. */
+const FENCE = /^(?:inside|outside|entered|left) "/;
+
 function toPart(condition: string, value: Json): string {
   const isPlain = typeof value === 'number' || typeof value === 'string' || typeof value === 'boolean';
-  return isPlain && COMPARISON.test(condition) ? `${condition}: ${toOneLine(String(value))}` : condition;
+  return isPlain && COMPARISON.test(condition) && !FENCE.test(condition)
+    ? `${condition}: ${toOneLine(String(value))}`
+    : condition;
 }
 
 /** One message instead of many. */

@@ -145,6 +145,21 @@ describe('an alarm', () => {
     expect(message?.body).toMatch(/^<b>Truck<\/b> is at 9.5, – warning\nSince /);
   });
 
+  test('is told with the name of its geofence, also a new one', async () => {
+    const geometry = { type: 'Point', coordinates: [10, 50] };
+    const fence = entityOf(await service.admin('POST', 'geofences', { name: 'Yard', geometry, radius: 100 }))._id;
+    const ada = await createListener();
+    for (const name of ['Yard', 'Old yard']) {
+      const objectId = await createObject();
+      await createRules(objectId, { when: { geofence: fence, on: 'enter' }, then: notify(ada) });
+      if (name !== 'Yard') await service.admin('PATCH', `geofences/${fence}`, { name });
+      await send(objectId, { lat: 50.01, lon: 10 });
+      await send(objectId, { lat: 50, lon: 10 });
+      await until(() => to(ada).some(({ body }) => body.startsWith(`entered "${name}"\n`)), `a message of ${name}`);
+      expect(await alarmOf(objectId)).toMatchObject({ why: [{ condition: `entered "${name}"` }] });
+    }
+  });
+
   test('is told nobody who does not see its object, may not read alarms, or has become inactive', async () => {
     const objectId = await createObject();
     const other = entityOf(await service.admin('POST', 'groups', { name: 'Other' }))._id;

@@ -22,11 +22,24 @@ test.each<[when: JsonObject, words: string]>([
 ])('says %j as %s', (when, words) => expect(wordsOf(when)).toEqual([words]));
 
 test.each([
+  [['Yard'], 'inside "Yard"'],
+  [['Yard', 'Depot'], 'inside "Yard", "Depot"'],
+  [['Yard', ''], 'inside "Yard" or another geofence'],
+  [['A', 'B', 'C', 'D', 'E'], 'inside "A", "B", "C" or 2 other geofences'],
+])('names the geofences %j', (names, words) => {
+  const ids = names.map((_, index) => String(index).repeat(24));
+  const { singles } = compile({ when: { geofence: ids, is: 'inside' } });
+  const named = new Map(ids.map((id, index) => [id, String(names[index])]));
+  expect(singles.map(({ condition }) => toWords(condition, {}, named))).toEqual([words]);
+});
+
+test.each([
   ['speed > 90', 95, 'speed > 90: 95'],
   ['charging != true', false, 'charging != true: false'],
   ['mode changed', 'off', 'mode changed: off'],
   ['silent for 30 min', 1_800_000, 'silent for 30 min'],
   ['inside a geofence', 'inside', 'inside a geofence'],
+  ['inside "Bin in use"', 'inside', 'inside "Bin in use"'],
   ['offline', false, 'offline'],
 ])('says in messages what a comparison read, and of others no more than their words: %s', (condition, value, said) => {
   const alarm = { _id: 'a', name: 'n', status: 'raised', raised: 0, why: [{ condition, value, holds: true }] };
