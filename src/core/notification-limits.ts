@@ -56,7 +56,7 @@ export const NOTIFICATION_LIMITS = {
   reminderKeptMs: DAY_MS,
   notificationsShown: 100,
 
-  // Messages to one channel in this time; what comes then is held back, and reported as one.
+  // Messages to one person in this time; what comes then is held back, and reported as one.
   stormMessages: 20,
   stormMs: 5 * MINUTE_MS,
   stormGatherMs: 10 * SECOND_MS,

@@ -36,6 +36,7 @@ import {
 } from './outbox.js';
 import { loadPerson, type Person } from './person.js';
 import { loadReadable, loadSeenObject } from './recipients.js';
+import type { SentMessages } from './sent-messages.js';
 import { toDigest, toMessage } from './text.js';
 
 export interface LaneParts {
@@ -46,6 +47,7 @@ export interface LaneParts {
   /** A message was given up. */
   readonly onFailed: (notification: Notification, error: string) => void;
   readonly now: () => number;
+  readonly sentMessages: SentMessages;
 }
 
 interface Run extends LaneParts {
@@ -54,7 +56,7 @@ interface Run extends LaneParts {
   readonly person: Person;
   readonly channel: Channel;
   readonly alarms: ReadonlyMap<string, JsonObject>;
-  /** What was sent in the time in which storms are counted. */
+  /** What was sent to the person in the time in which storms are counted, and what is on its way. */
   readonly sent: SentRow[];
   known: LaneFailures;
   readonly signal: AbortSignal;
@@ -89,19 +91,26 @@ export async function runLane(parts: LaneParts, lane: Lane, signal: AbortSignal)
     account,
     rows.flatMap(({ alarmId }) => alarmId ?? []),
   );
-  const sent = await loadSent(database, lane, now() - LIMITS.stormMs);
-  const run: Run = { ...parts, lane, account, person, channel, alarms, sent, known, signal };
+  const keys = person.channels.map(channelKey);
+  const load = () => loadSent(database, lane.userId, keys, now() - LIMITS.stormMs);
+  await parts.sentMessages.share(lane.userId, load, (sent) =>
+    runRows({ ...parts, lane, account, person, channel, alarms, sent, known, signal }, rows),
+  );
+  return rows.length === LIMITS.notificationBatch && !signal.aborted;
+}
+
+/** Sends what is due, until something fails. */
+async function runRows(run: Run, rows: readonly Notification[]): Promise<void> {
   const newest = new Map(rows.filter(({ step }) => isReminder(step)).map(({ alarmId, id }) => [alarmId, id]));
   const held: Notification[] = [];
   for (const row of rows) {
-    if (signal.aborted) break;
+    if (run.signal.aborted) break;
     const isOutdated = isReminder(row.step) && newest.get(row.alarmId) !== row.id;
     const outcome = await (isOutdated ? drop(run, row, 'a later reminder follows') : runOne(run, row));
     if (outcome === 'failed') break;
     if (outcome === 'held') held.push(row);
   }
   await holdBack(run, held);
-  return rows.length === LIMITS.notificationBatch && !signal.aborted;
 }
 
 /** The alarms say it: their readers wonder why the user was not told. */
@@ -111,7 +120,7 @@ async function dropUnconfirmed(parts: LaneParts, lane: Lane, rows: readonly Noti
   await dropLane(parts.database, lane, error, parts.now());
 }
 
-type RowOutcome = 'done' | 'held' | 'failed';
+type RowOutcome = 'sent' | 'done' | 'held' | 'failed';
 
 async function runOne(run: Run, row: Notification): Promise<RowOutcome> {
   const { database, person, now } = run;
@@ -122,17 +131,40 @@ async function runOne(run: Run, row: Notification): Promise<RowOutcome> {
     return 'done';
   }
   if (row.alarmId === null) {
-    return attempt(run, row, toDigest(row, await countHeld(database, row.id), run.publicUrl), false);
+    return counted(run, row, false, async () =>
+      attempt(run, row, toDigest(row, await countHeld(database, row.id), run.publicUrl), false),
+    );
   }
   const alarm = run.alarms.get(row.alarmId);
   const reason = alarm === undefined ? 'the user may not read the alarm' : await findReason(run, row, alarm);
   if (alarm === undefined || reason !== null) return drop(run, row, reason);
   const isCleared = alarm.status === 'cleared';
   if (isStorm(run, severityOf(row.severity, isCleared))) return 'held';
-  const object = await loadSeenObject(database, run.account, String(alarm.object));
-  if (object === null) return drop(run, row, 'the user does not see the object');
-  const message = toMessage(row, { alarm, object, publicUrl: run.publicUrl });
-  return attempt(run, row, message, isCleared);
+  return counted(run, row, isCleared, async () => {
+    const object = await loadSeenObject(database, run.account, String(alarm.object));
+    if (object === null) return drop(run, row, 'the user does not see the object');
+    const message = toMessage(row, { alarm, object, publicUrl: run.publicUrl });
+    return attempt(run, row, message, isCleared);
+  });
+}
+
+/** Other channels of the person send meanwhile: a message counts while it is on its way, and afterwards if it was sent. */
+async function counted(
+  { lane, sent, now }: Run,
+  { alarmId, severity }: Notification,
+  saysCleared: boolean,
+  send: () => Promise<RowOutcome>,
+): Promise<RowOutcome> {
+  const isDigest = alarmId === null;
+  const message = { channel: lane.channel, sentMs: now(), isDigest, severity: severityOf(severity, saysCleared) };
+  sent.push(message);
+  let outcome: RowOutcome = 'failed';
+  try {
+    outcome = await send();
+  } finally {
+    if (outcome !== 'sent') sent.splice(sent.indexOf(message), 1);
+  }
+  return outcome;
 }
 
 /** Until when a message waits; null where it does not. */
@@ -174,11 +206,10 @@ async function attempt(run: Run, row: Notification, message: Message, saysCleare
   const nowMs = now();
   if (error === null) {
     await storeEnded(database, row, { state: 'sent', attempts, error, sentMs: nowMs, saysCleared }, nowMs);
-    run.sent.push({ sentMs: nowMs, isDigest: row.alarmId === null, severity: severityOf(row.severity, saysCleared) });
     await showAtAlarm(run, row, null);
     if (run.known.restsUntilMs !== null || row.attempts > 0) await resumeLane(database, run.lane, nowMs);
     run.known = { failures: 0, restsUntilMs: null };
-    return 'done';
+    return 'sent';
   }
   // Another instance goes on with it.
   if (signal.aborted) return 'failed';
@@ -229,7 +260,7 @@ async function holdBack({ database, lane, sent, now }: Run, held: readonly Notif
   if (held.length === 0) return;
   const nowMs = now();
   const recent = sent.filter(({ sentMs }) => sentMs > nowMs - LIMITS.stormMs);
-  const wasReported = recent.some(({ isDigest }) => isDigest);
+  const wasReported = recent.some(({ isDigest, channel }) => isDigest && channel === lane.channel);
   const oldestMs = Math.min(nowMs, ...recent.map(({ sentMs }) => sentMs));
   await hold(database, lane, {
     held: held.map(({ id }) => id),

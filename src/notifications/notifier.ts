@@ -15,11 +15,12 @@ import { type LaneParts, runLane } from './lane.js';
 import { loadDue, type Notice, planSteps, postponeNotice, removeNotice, type Step, storeTold } from './notices.js';
 import { addNotifications, findDueLanes, type Lane, loadTold, notificationPartition, toId } from './outbox.js';
 import { loadAlarm, loadRecipients } from './recipients.js';
+import { createSentMessages } from './sent-messages.js';
 
 /** Several alarms of a moment are looked for once. */
 const WAKE_MS = 50;
 
-export interface NotifierOptions extends LaneParts {
+export interface NotifierOptions extends Omit<LaneParts, 'sentMessages'> {
   readonly log: { warn(details: object, message: string): void };
 }
 
@@ -37,7 +38,7 @@ interface Owned {
   readonly running: Map<string, Promise<void>>;
 }
 
-interface State extends NotifierOptions {
+interface State extends NotifierOptions, LaneParts {
   readonly owned: Map<number, Owned>;
   timer: Timer | undefined;
   waking: Timer | undefined;
@@ -51,6 +52,7 @@ interface State extends NotifierOptions {
 export function createNotifier(options: NotifierOptions): Notifier {
   const state: State = {
     ...options,
+    sentMessages: createSentMessages(),
     owned: new Map(),
     timer: undefined,
     waking: undefined,

@@ -107,6 +107,7 @@ export async function loadLane(database: Database, lane: Lane, nowMs: number): P
 }
 
 export interface SentRow {
+  readonly channel: string;
   readonly sentMs: number;
   readonly isDigest: boolean;
   readonly severity: Severity;
@@ -115,16 +116,21 @@ export interface SentRow {
 /** The end of an alarm is never urgent. */
 export const severityOf = (severity: Severity, saysCleared: boolean): Severity => (saysCleared ? 'info' : severity);
 
-/** What was sent over the channel since then, the oldest first. Throws 503. */
-export async function loadSent(database: Database, lane: Lane, sinceMs: number): Promise<SentRow[]> {
-  const filter = { ...inLane(lane), sent: { $gt: sinceMs } };
+/** What was sent to a person over these channels since then. Throws 503. */
+export async function loadSent(
+  database: Database,
+  userId: string,
+  channels: readonly string[],
+  sinceMs: number,
+): Promise<SentRow[]> {
+  const filter = { user: new ObjectId(userId), channel: { $in: channels }, sent: { $gt: sinceMs } };
   const options = {
-    projection: { sent: 1, step: 1, severity: 1, saysCleared: 1 },
-    sort: { sent: 1 } as const,
+    projection: { channel: 1, sent: 1, step: 1, severity: 1, saysCleared: 1 },
     limit: LIMITS.notificationBatch,
   };
   const found = await mapDriverErrors(() => rowsOf(database).find(filter, options).toArray());
-  return found.map(({ sent, step, severity, saysCleared }) => ({
+  return found.map(({ channel, sent, step, severity, saysCleared }) => ({
+    channel,
     sentMs: sent,
     isDigest: step === 'digest',
     severity: severityOf(severity, saysCleared === true),

@@ -422,6 +422,22 @@ describe('a storm', () => {
     expect(to(ada)[20]?.headers.click).toBe('https://vigil.example/base/alarms');
   });
 
+  test('is counted over all channels of a person', async () => {
+    const ada = await createListener();
+    const other = { topic: `${ada.topic}-phone` };
+    const channels = [ada, other].map(({ topic }) => ({ ntfy: receiver.url + topic }));
+    expect((await ada.call('PATCH', 'account', { channels })).status).toBe(200);
+    await raise(ada, 'warning', 15);
+    const isDigest = ({ body }: Received): boolean => body.startsWith('Too many at once');
+    const told = (): Received[] => [...to(ada), ...to(other)];
+    const heldBack = (): number =>
+      told()
+        .filter(isDigest)
+        .reduce((sum, { body }) => sum + Number(/: (\d+) message/.exec(body)?.[1]), 0);
+    await until(() => heldBack() === 10, '10 messages that are held back');
+    expect(told().filter((one) => !isDigest(one))).toHaveLength(LIMITS.stormMessages);
+  });
+
   /** Raises as many alarms of the severity at once. */
   async function raise(ada: Person, severity: string, alarms: number): Promise<string> {
     const objectId = await createObject();
