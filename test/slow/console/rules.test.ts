@@ -91,6 +91,10 @@ test('makes a rule with forms, says what it would have done, and where the serve
   const outcome = page.getByRole('status').filter({ hasText: 'It would' });
   await outcome.getByText('It would have been raised 2 times').waitFor();
   await outcome.getByText('in the last 7 days, on 1 of 2 objects. 11 packets were read.').waitFor();
+  // Only of the object that would have called.
+  await outcome.getByRole('img', { name: 'Air: 4 – 10 °C' }).waitFor();
+  await outcome.getByText('Air > 8 °C').waitFor();
+  await eventually(async () => expect(await outcome.getByRole('img').count()).toBe(1));
   const tried = page.locator('.rule-tried > li');
   await eventually(async () => expect(await tried.nth(0).locator('h3').textContent()).toBe('Cold store 12 times'));
   await eventually(async () =>
@@ -290,6 +294,23 @@ test('suggests few of many objects, and tries a rule on the one that is typed', 
   await form.getByRole('button', { name: 'Try it' }).click();
   await form.getByText('on 0 of 1 objects').waitFor();
   await eventually(async () => expect(await form.locator('.rule-tried h3 a').allTextContents()).toEqual(['Van 249']));
+});
+
+test('tries a rule again when it was tried and has changed since', async () => {
+  const page = await browser.openAs('/rules/new');
+  await pick(part(page, 'It applies to').getByLabel('Objects'), 'Cold store 1 (cold-1)');
+  const condition = part(page, 'Condition');
+  await condition.getByLabel('Parameter').fill('temperature');
+  await condition.getByLabel('Value').fill('9.2');
+  const form = page.locator('.rule-try');
+  await form.getByRole('button', { name: 'Try it' }).click();
+  await form.getByText('It would have been raised 2 times').waitFor();
+  await condition.getByLabel('Value').fill('9.7');
+  await form.getByText('It would have been raised once').waitFor();
+  await condition.getByLabel('Value').fill('11');
+  await form.getByText('It would not have been raised').waitFor();
+  await form.getByText('The closest value was 10').waitFor();
+  await form.getByText('The rule has changed since').waitFor({ state: 'detached' });
 });
 
 test('tries a rule between two moments that are long ago, and leads to the history of what it finds', async () => {
