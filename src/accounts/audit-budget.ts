@@ -1,4 +1,4 @@
-/** Limits how many refusals of one user or network become separate events; further ones are counted in one event. */
+/** Limits how many refusals and changes of one user or network become separate events; further ones are counted in one event. */
 import { LRUCache } from 'lru-cache';
 import type { ObjectId } from 'mongodb';
 import { cacheSize } from '../core/cache-size.js';
@@ -14,7 +14,10 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'link refused',
 ]);
 
-interface Refused {
+/** The action of an event that says what of an entity was changed. */
+export const ENTITY_CHANGED = 'entity changed';
+
+interface Limited {
   readonly action: string;
   readonly userId: string | null;
   readonly address: string;
@@ -22,11 +25,17 @@ interface Refused {
 
 export interface AuditBudget {
   /** Null for a separate event; else the name of the group in which it is counted. */
-  groupOf(event: Refused): string | null;
+  groupOf(event: Limited): string | null;
   /** The current event of a group; null when there is none. */
   find(group: string): ObjectId | null;
   /** Makes an event the current one of the group. */
   set(group: string, id: ObjectId): void;
+}
+
+/** How many events of this kind of one user or network are separate ones within the period; null for all. */
+function mostOf(action: string): number | null {
+  if (action === ENTITY_CHANGED) return LIMITS.auditChanges;
+  return REFUSALS.has(action) ? LIMITS.auditRefusals : null;
 }
 
 export function createAuditBudget(now: () => number): AuditBudget {
@@ -37,11 +46,13 @@ export function createAuditBudget(now: () => number): AuditBudget {
   const isCurrent = ({ fromMs }: { fromMs: number }): boolean => now() - fromMs < LIMITS.auditRefusalsMs;
   return {
     groupOf({ action, userId, address }) {
-      if (!REFUSALS.has(action)) return null;
+      const most = mostOf(action);
+      if (most === null) return null;
       const actor = userId ?? networkOf(address);
-      const last = spent.get(actor);
-      if (last === undefined || !isCurrent(last)) spent.set(actor, { fromMs: now(), count: 1 });
-      else if (last.count < LIMITS.auditRefusals) last.count++;
+      const key = action === ENTITY_CHANGED ? `${action} ${actor}` : actor;
+      const last = spent.get(key);
+      if (last === undefined || !isCurrent(last)) spent.set(key, { fromMs: now(), count: 1 });
+      else if (last.count < most) last.count++;
       else return `${action} ${actor}`;
       return null;
     },

@@ -11,7 +11,7 @@ import { DOCUMENT_BYTES, toBson } from '../platform/mongo/bson/writer.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { isDuplicate, isTransientError, mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { insertTogether, type Write } from '../platform/mongo/driver/retryable-write.js';
-import { type AuditBudget, createAuditBudget } from './audit-budget.js';
+import { type AuditBudget, createAuditBudget, ENTITY_CHANGED } from './audit-budget.js';
 
 /** A security event. Equal events within a moment are stored once, with their count. */
 export interface AuditEntry {
@@ -104,33 +104,52 @@ const shorten = (entry: AuditEntry): AuditEntry => ({
 // Does not split a surrogate pair.
 const cut = (text: string, max: number): string => text.slice(0, max).replace(/[\ud800-\udbff]$/, '');
 
-/** Collects pending events. Events of strangers fill at most half of it. */
+/** Collects pending events. Those of strangers, and changes of entities, fill at most half of it. */
 function createPending(now: () => number): { add(entry: AuditEntry): void; take(): Pending[] } {
   const pending = new Map<string, Pending>();
-  const perNetwork = new Map<string, number>();
+  /** By networks of strangers, and by users for their changes. */
+  const counts = new Map<string, number>();
   return {
     add(given) {
-      const network = given.userId === null ? networkOf(given.address) : null;
-      const count = network === null ? 0 : (perNetwork.get(network) ?? 0);
-      // The logins of a flood are useless.
-      const entry = count < LIMITS.auditRefusals ? given : { ...given, login: null };
+      const actor = limitedActorOf(given);
+      const count = actor === null ? 0 : (counts.get(actor) ?? 0);
+      const entry = inFlood(given, count);
       const key = keyOf(entry);
       const same = pending.get(key);
       if (same !== undefined) {
         same.count++;
         return;
       }
-      if (pending.size >= (network === null ? LIMITS.auditPending : LIMITS.auditPending / 2)) return;
+      if (pending.size >= (actor === null ? LIMITS.auditPending : LIMITS.auditPending / 2)) return;
       pending.set(key, { entry, timeMs: now(), count: 1 });
-      if (network !== null) perNetwork.set(network, count + 1);
+      if (actor !== null) counts.set(actor, count + 1);
     },
     take() {
       const taken = [...pending.values()];
       pending.clear();
-      perNetwork.clear();
+      counts.clear();
       return taken;
     },
   };
+}
+
+/** Whose events of this kind are limited; null for others. */
+function limitedActorOf({ action, userId, address }: AuditEntry): string | null {
+  if (userId === null) return networkOf(address);
+  return action === ENTITY_CHANGED ? userId : null;
+}
+
+/** What is kept of an event after so many others of its actor. */
+function inFlood(entry: AuditEntry, count: number): AuditEntry {
+  if (entry.action === ENTITY_CHANGED && count >= LIMITS.auditChangesAtOnce) return asOneOfMany(entry);
+  // The logins of a flood are useless.
+  return entry.userId === null && count >= LIMITS.auditRefusals ? { ...entry, login: null } : entry;
+}
+
+/** What an event that is counted with others has in common with them. */
+function asOneOfMany({ before: _before, after: _after, ...entry }: AuditEntry): AuditEntry {
+  const login = entry.userId === null ? null : entry.login;
+  return { ...entry, login, path: '*', entityId: null, fields: null };
 }
 
 const keyOf = ({ requestId: _, ...alike }: AuditEntry): string => JSON.stringify(alike);
@@ -207,8 +226,7 @@ function gather(all: readonly Pending[], budget: AuditBudget) {
       more.set(group, { id: standing, count: (more.get(group)?.count ?? 0) + one.count });
     } else {
       const id = new ObjectId();
-      const login = one.entry.userId === null ? null : one.entry.login;
-      const together = { ...one, id, entry: { ...one.entry, login, path: '*', entityId: null, fields: null } };
+      const together = { ...one, id, entry: asOneOfMany(one.entry) };
       made.set(group, together);
       events.push(together);
     }

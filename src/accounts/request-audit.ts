@@ -3,6 +3,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { type Caller, toSegments } from '../core/access.js';
 import type { RecordedChange } from '../entities/entity-writes.js';
 import type { Audit } from './audit.js';
+import { ENTITY_CHANGED } from './audit-budget.js';
 
 const EVERYDAY = /^\/api\/v1\/objects(?:\/[\w-]+(?:\/packets)?)?$/;
 const RIGHTS: ReadonlySet<string> = new Set(['users', 'roles', 'groups']);
@@ -49,7 +50,7 @@ export const createChangeRecorder =
   (audit: Pick<Audit, 'record'>) =>
   (req: Request, res: Response, { store, _id, fields, values }: RecordedChange): void => {
     res.locals.isRecorded = true;
-    const action = RIGHTS.has(store) ? 'rights changed' : 'entity changed';
+    const action = RIGHTS.has(store) ? 'rights changed' : ENTITY_CHANGED;
     audit.record({ action, ...requestOf(req, res), ...values, entityId: _id, fields });
   };
 

@@ -84,6 +84,8 @@ export const LIMITS = {
   auditValueCharacters: 200,
   auditValuesBytes: 4_096,
   auditRefusals: 100,
+  auditChanges: 1_000,
+  auditChangesAtOnce: 250,
   auditRefusalsMs: HOUR_MS,
   auditActors: 10_000,
   auditKeptMs: 90 * DAY_MS,

@@ -113,6 +113,39 @@ test('keeps recording known callers while very many networks flood', async () =>
   expect(found.filter(({ action }) => action === 'rights changed')).toHaveLength(1);
 });
 
+/** Changes of objects by one user, with their values. */
+const changes = (count: number, userId: string): AuditEntry[] =>
+  refusals(count, (at) => ({
+    action: 'entity changed',
+    userId,
+    login: ADMIN.login,
+    method: 'PATCH',
+    path: `/objects/${at}`,
+    entityId: new ObjectId().toHexString(),
+    fields: ['name'],
+    before: { name: `van ${at}` },
+    after: { name: `truck ${at}` },
+  }));
+
+test('stores a limited number of changes of a user per hour, counts the others, and keeps the events of other users', async () => {
+  const writer = '000000000000000000000002';
+  const atOnce = LIMITS.auditChangesAtOnce;
+  const ofMoment = await record(changes(atOnce + 5_000, writer), atOnce + 5_000);
+  expect(ofMoment).toHaveLength(atOnce + 1);
+  expect(ofMoment[0]).toMatchObject({ before: { name: 'van 0' }, after: { name: 'truck 0' }, count: 1 });
+  const { before, after, path, entity, fields, count } = ofMoment.at(-1) as (typeof ofMoment)[number];
+  const nothing = { before: undefined, after: undefined, entity: null, fields: null };
+  expect({ before, after, path, entity, fields, count }).toEqual({ ...nothing, path: '*', count: 5_000 });
+  const left = LIMITS.auditChanges - atOnce - 1;
+  const ofHour = await record(changes(left + 500, writer), 200);
+  expect(ofHour).toHaveLength(LIMITS.auditChanges + 1);
+  expect(ofHour.find(({ count: many }) => many === 500)).toMatchObject({ path: '*', entity: null });
+  const others = [{ ...REFUSED, userId: writer, login: ADMIN.login, action: 'forbidden' }];
+  expect(await record([...changes(3_000, new ObjectId().toHexString()), ...others], 3_001)).toHaveLength(
+    ofHour.length + atOnce + 1 + others.length,
+  );
+});
+
 test('shortens long values of clients without splitting a character', async () => {
   const long = `${'x'.repeat(LIMITS.auditPathCharacters - 1)}🚗`;
   const [found] = await record([{ ...REFUSED, login: long, path: long, address: long }]);
