@@ -123,6 +123,16 @@ describe('a process that is late with everything', () => {
     };
   }
 
+  /** Timers that make those of the process run before the measurement of its delay in every other turn; until the result is called. */
+  function disturbTimers(): () => void {
+    let timer: NodeJS.Timeout;
+    const again = (delayMs: number): void => {
+      timer = setTimeout(() => again(delayMs === 1 ? 40 : 1), delayMs);
+    };
+    again(1);
+    return () => clearTimeout(timer);
+  }
+
   const askList = async (): Promise<number> => (await service.admin('GET', 'objects')).status;
 
   test('refuses nothing after one stall, however long', async () => {
@@ -180,6 +190,21 @@ describe('a process that is late with everything', () => {
     try {
       await until(async () => (await askList()) === 503, 'lists are refused');
     } finally {
+      rest();
+    }
+  });
+
+  test('refuses lists, and goes on doing so, when a window ends before anything of it was measured', async () => {
+    service = await startTestService({ env: { OVERLOAD_DELAY: '20' } });
+    const rest = keepBusy(1.2 * WINDOW_MS);
+    const leave = disturbTimers();
+    try {
+      await until(async () => (await askList()) === 503, 'lists are refused');
+      const statuses: number[] = [];
+      for (let nth = 0; nth < 10; nth++) statuses.push(await askList());
+      expect(statuses).toEqual(statuses.map(() => 503));
+    } finally {
+      leave();
       rest();
     }
   });

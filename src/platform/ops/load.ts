@@ -1,5 +1,5 @@
 /** Measures load: of the process by the delay of its event loop, of each caller in points. */
-import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { tooManyRequests } from '../../core/errors.js';
 import { LIMITS } from '../../core/limits.js';
@@ -27,12 +27,15 @@ function watchDelay(maxMs: number): { isOver(): boolean; stop(): void } {
   histogram.enable();
   // A single stall, however long, is over when it is measured: only continued delay is a reason to refuse.
   let overloadedWindows = 0;
-  let before = { count: 0, sumMs: 0 };
+  let before = { iterations: 0, atMs: performance.now() };
   const timer = setInterval(() => {
-    const now = totalsOf(histogram);
-    const count = now.count - before.count;
-    // The histogram holds the time between two iterations of its timer, which are meant to be `loadResolutionMs` apart.
-    const delayMs = count === 0 ? 0 : (now.sumMs - before.sumMs) / count - LIMITS.loadResolutionMs;
+    const now = { iterations: histogram.count, atMs: performance.now() };
+    const iterations = now.iterations - before.iterations;
+    // This timer may come before that of the histogram: what nothing was measured of belongs to the next window.
+    if (iterations === 0) return;
+    // The iterations of the histogram's timer are meant to be `loadResolutionMs` apart. Not the mean of what it has measured: two that
+    // follow each other within one turn of the event loop would be a window without delay.
+    const delayMs = (now.atMs - before.atMs) / iterations - LIMITS.loadResolutionMs;
     overloadedWindows = delayMs > maxMs ? overloadedWindows + 1 : 0;
     before = now;
   }, LIMITS.loadWindowMs).unref();
@@ -44,11 +47,6 @@ function watchDelay(maxMs: number): { isOver(): boolean; stop(): void } {
     },
   };
 }
-
-// Differences instead of a reset: a reset discards the time of the last iteration, so that a process with iterations as long
-// as a window would never be measured.
-const totalsOf = ({ count, mean }: IntervalHistogram): { count: number; sumMs: number } =>
-  count === 0 ? { count: 0, sumMs: 0 } : { count, sumMs: (count * mean) / 1_000_000 };
 
 function createConsume(pointsPerSecond: number): (caller: string, points: number) => Promise<void> {
   const durationS = LIMITS.rateWindowMs / 1_000;
