@@ -9,13 +9,14 @@ import { eventually } from '../../support/until.js';
 const service = useService();
 const browser = useBrowser(service);
 const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
+const HOURS_LATER_MS = 5 * 60 * MINUTE_MS;
 let vans: string;
 
-/** In the middle of last week, whatever the day with which weeks begin. */
+/** In last week, whatever the day with which weeks begin: on a Sunday, only the Sunday before is in it with both of them. */
 const lastWeekMs = (): number => {
   const now = new Date();
-  return new Date(now.getFullYear(), now.getMonth(), now.getDate() - now.getDay() - 4, 10).getTime();
+  const daysAgo = now.getDay() === 0 ? 7 : now.getDay() + 4;
+  return new Date(now.getFullYear(), now.getMonth(), now.getDate() - daysAgo, 10).getTime();
 };
 
 const drive = (startMs: number, minutes: number): object[] =>
@@ -34,7 +35,7 @@ beforeAll(async () => {
     if (packets.length > 0) await service.admin('POST', `objects/${id}/packets`, packets);
   };
   await create('van 2', drive(lastWeekMs(), 20));
-  await create('van 10', [...drive(lastWeekMs(), 40), ...drive(lastWeekMs() + DAY_MS, 10)]);
+  await create('van 10', [...drive(lastWeekMs(), 40), ...drive(lastWeekMs() + HOURS_LATER_MS, 10)]);
   await create('van 11', []);
   await service.admin('POST', 'objects', { id: 'other', name: 'other' });
 }, 60_000);
