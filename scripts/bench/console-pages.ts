@@ -18,6 +18,7 @@ export const pagesWithoutMap = (object: string): readonly PageRow[] => [
   ...rows(['/account/tokens', '/models', '/data/labels', '/data/stores', '/rules', '/rules/new'], 'main h2'),
   ...rows(['/log', '/alarms'], 'main .search'),
   ...rows(['/reports'], '.report-about'),
+  ...rows(['/data/objects'], '.import input'),
 ];
 
 export const pagesWithMap = (object: string): readonly PageRow[] => [

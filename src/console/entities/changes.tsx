@@ -1,6 +1,7 @@
 /** The dialog of a security event: which fields were changed, from what to what. */
 import { Dialog } from '../parts/dialog.js';
 import type { Entity } from '../state/api.js';
+import { nameOf } from '../state/references.js';
 import { formatDateTime, formatNumber, t } from '../text/language.js';
 import { changedValuesOf } from './changed-values.js';
 
@@ -28,10 +29,10 @@ export function ChangesDialog({ event, onClose }: { event: Entity; onClose: () =
                   <code>{path}</code>
                 </td>
                 <td data-title={t('changes.before')}>
-                  <Value value={before} isShown={isShown} />
+                  <Value path={path} value={before} isShown={isShown} />
                 </td>
                 <td data-title={t('changes.after')}>
-                  <Value value={after} isShown={isShown} />
+                  <Value path={path} value={after} isShown={isShown} />
                 </td>
               </tr>
             ))}
@@ -42,9 +43,14 @@ export function ChangesDialog({ event, onClose }: { event: Entity; onClose: () =
   );
 }
 
-function Value({ value, isShown }: { value: unknown; isShown: boolean }) {
+/** Fields that contain the `_id` of an entity of this store. */
+const STORES: Readonly<Record<string, string>> = { group: 'groups', parent: 'groups', role: 'roles', model: 'models' };
+
+function Value({ path, value, isShown }: { path: string; value: unknown; isShown: boolean }) {
+  const store = STORES[path];
   if (!isShown) return <span class="quiet">{t('changes.notShown')}</span>;
   if (value === undefined || value === null || value === '') return <span class="quiet">–</span>;
+  if (store !== undefined) return <>{nameOf(store, value)}</>;
   if (typeof value === 'number') return <>{formatNumber(value)}</>;
   if (typeof value === 'boolean') return <>{t(value ? 'value.true' : 'value.false')}</>;
   return <>{typeof value === 'string' ? value : JSON.stringify(value)}</>;

@@ -17,13 +17,9 @@ export function readableStores(): string[] {
 }
 
 export function DataTabs({ store }: { store: string }) {
-  return (
-    <Tabs
-      label={t('nav.data')}
-      path={pathOf(store)}
-      tabs={readableStores().map((name) => ({ path: pathOf(name), text: titleOfStore(name) }))}
-    />
-  );
+  const tabs = readableStores().map((name) => ({ path: pathOf(name), text: titleOfStore(name) }));
+  if (may('POST', '/objects')) tabs.push({ path: pathOf('objects'), text: t('data.import') });
+  return <Tabs label={t('nav.data')} path={pathOf(store)} tabs={tabs} />;
 }
 
 export function titleOfStore(name: string): string {

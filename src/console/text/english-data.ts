@@ -19,6 +19,7 @@ export const ENGLISH_DATA = {
   'data.geofences': 'Geofences',
   'data.handlers': 'Webhooks',
   'data.handlersAbout': 'Webhooks send events to your server by HTTP, as soon as they happen.',
+  'data.import': 'Import',
   'data.labels': 'Labels',
   'data.labelsAbout': 'Notes on the labels of objects, in any form you like.',
   'data.models': 'Models',

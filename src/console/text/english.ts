@@ -8,6 +8,7 @@ import type { ENGLISH_DATA } from './english-data.js';
 import type { ENGLISH_DIALOGS } from './english-dialogs.js';
 import type { ENGLISH_HISTORY } from './english-history.js';
 import type { ENGLISH_HOME } from './english-home.js';
+import type { ENGLISH_IMPORT } from './english-import.js';
 import type { ENGLISH_LINKS } from './english-links.js';
 import type { ENGLISH_MEANINGS } from './english-meanings.js';
 import type { ENGLISH_NOTES } from './english-notes.js';
@@ -17,6 +18,7 @@ import type { ENGLISH_PARTS } from './english-parts.js';
 import type { ENGLISH_REPORTS } from './english-reports.js';
 import type { ENGLISH_RULES } from './english-rules.js';
 import type { ENGLISH_SETTINGS } from './english-settings.js';
+import type { ENGLISH_SHEET } from './english-sheet.js';
 import type { ENGLISH_VIEWS } from './english-views.js';
 import type { ENGLISH_WALL } from './english-wall.js';
 import type { ENGLISH_WHERE } from './english-where.js';
@@ -123,6 +125,8 @@ export type ChannelCatalogue = Readonly<Record<keyof typeof ENGLISH_CHANNELS, st
 export type PaletteCatalogue = Readonly<Record<keyof typeof ENGLISH_PALETTE, string>>;
 export type BulkCatalogue = Readonly<Record<keyof typeof ENGLISH_BULK, string>>;
 export type ViewsCatalogue = Readonly<Record<keyof typeof ENGLISH_VIEWS, string>>;
+export type ImportCatalogue = Readonly<Record<keyof typeof ENGLISH_IMPORT, string>>;
+export type SheetCatalogue = Readonly<Record<keyof typeof ENGLISH_SHEET, string>>;
 export type LinkCatalogue = Readonly<Record<keyof typeof ENGLISH_LINKS, string>>;
 export type CompareCatalogue = Readonly<Record<keyof typeof ENGLISH_COMPARE, string>>;
 export type NoteCatalogue = Readonly<Record<keyof typeof ENGLISH_NOTES, string>>;
@@ -138,6 +142,8 @@ export type Texts = Catalogue &
   DataCatalogue &
   DialogCatalogue &
   ReportCatalogue &
+  ImportCatalogue &
+  SheetCatalogue &
   SettingsCatalogue &
   HistoryCatalogue &
   AlarmCatalogue &

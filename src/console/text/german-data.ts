@@ -22,6 +22,7 @@ export const GERMAN_DATA: DataCatalogue = {
   'data.geofences': 'Geofences',
   'data.handlers': 'Webhooks',
   'data.handlersAbout': 'Webhooks senden Ereignisse per HTTP an Ihren Server, sobald sie geschehen.',
+  'data.import': 'Import',
   'data.labels': 'Labels',
   'data.labelsAbout': 'Notizen zu den Labels von Objekten, in beliebiger Form.',
   'data.models': 'Modelle',

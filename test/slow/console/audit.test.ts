@@ -8,6 +8,17 @@ import { eventually, until } from '../../support/until.js';
 const service = useService();
 const browser = useBrowser(service, WITHOUT_MAPS);
 
+test('shows groups by their names', async () => {
+  const group = entityOf(await service.admin('POST', 'groups', { name: 'North' }));
+  const { _id } = entityOf(await service.admin('POST', 'objects', { id: 'moved', name: 'Moved' }));
+  await service.admin('POST', `objects/${_id}/move`, { group: group._id });
+  await until(async () => (await service.admin('GET', `audit?where.entity=${_id}`)).body.length === 1, 'the event');
+  const page = await browser.openAs('/access/audit');
+  const row = page.getByRole('row', { name: `/objects/${_id}/move` });
+  await row.getByRole('button', { name: 'Changes' }).click();
+  await page.getByRole('dialog').getByRole('cell', { name: 'North' }).waitFor();
+});
+
 test('shows the former and the new value of each changed field, and of a password that it was changed', async () => {
   const config = { plate: 'M-1', auth: { password: 'canary' } };
   const object = { id: 'van', name: 'Van', config };

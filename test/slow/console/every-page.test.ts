@@ -53,6 +53,7 @@ const pages = (): readonly (readonly [string, boolean])[] => [
   [`/rules/${rule}`, true],
   ['/data/labels', true],
   ['/data/stores', false],
+  ['/data/objects', false],
   ['/access/users', true],
   ['/access/groups', true],
   ['/access/roles', true],

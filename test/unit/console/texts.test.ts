@@ -11,6 +11,7 @@ import { ENGLISH_DATA } from '../../../src/console/text/english-data.js';
 import { ENGLISH_DIALOGS } from '../../../src/console/text/english-dialogs.js';
 import { ENGLISH_HISTORY } from '../../../src/console/text/english-history.js';
 import { ENGLISH_HOME } from '../../../src/console/text/english-home.js';
+import { ENGLISH_IMPORT } from '../../../src/console/text/english-import.js';
 import { ENGLISH_LINKS } from '../../../src/console/text/english-links.js';
 import { ENGLISH_MEANINGS } from '../../../src/console/text/english-meanings.js';
 import { ENGLISH_NOTES } from '../../../src/console/text/english-notes.js';
@@ -20,6 +21,7 @@ import { ENGLISH_PARTS } from '../../../src/console/text/english-parts.js';
 import { ENGLISH_REPORTS } from '../../../src/console/text/english-reports.js';
 import { ENGLISH_RULES } from '../../../src/console/text/english-rules.js';
 import { ENGLISH_SETTINGS } from '../../../src/console/text/english-settings.js';
+import { ENGLISH_SHEET } from '../../../src/console/text/english-sheet.js';
 import { ENGLISH_VIEWS } from '../../../src/console/text/english-views.js';
 import { ENGLISH_WHERE } from '../../../src/console/text/english-where.js';
 
@@ -34,6 +36,8 @@ const MORE: Readonly<Record<string, object>> = {
   dialogs: ENGLISH_DIALOGS,
   home: ENGLISH_HOME,
   history: ENGLISH_HISTORY,
+  import: ENGLISH_IMPORT,
+  sheet: ENGLISH_SHEET,
   parts: ENGLISH_PARTS,
   links: ENGLISH_LINKS,
   meanings: ENGLISH_MEANINGS,
