@@ -323,8 +323,11 @@ function renameFence(state: State, change: Change): void {
   const { id, after } = change;
   if (after === null || !mayHaveChanged(change, ['name'])) return;
   void inTurn(state, async () => {
-    for (const ruleId of state.index.find(`fence:${id}`))
-      state.rules.get(ruleId)?.compiled.fenceNames.set(id, toName(after.name));
+    for (const ruleId of state.index.find(`fence:${id}`)) {
+      const names = state.rules.get(ruleId)?.compiled.fenceNames;
+      // One that the rule's owner does not see has none.
+      if (names?.has(id)) names.set(id, toName(after.name));
+    }
   });
 }
 

@@ -71,6 +71,31 @@ test('reads no rule again for a geofence that only has another name, and few que
   await alarmsWith(call, objectId, ...Array(20).fill('raised'));
 });
 
+test('says no name of a geofence that the owner of the rule does not see any more', async () => {
+  const group = entityOf(await service.admin('POST', 'groups', { name: `tenant-${count++}` }))._id;
+  const { call, id: user } = await createPerson(service, { role: ADMINISTRATOR_ROLE_ID, group });
+  // Those of the groups above are visible.
+  const other = entityOf(await service.admin('POST', 'groups', { name: `tenant-${count++}` }))._id;
+  const fence = entityOf(await service.admin('POST', 'geofences', { name: 'yard', group: other, ...circle(100) }))._id;
+  await service.admin('POST', `geofences/${fence}/access`, { user });
+  const objects = [await createObject(call), await createObject(call)];
+  await createRule(call, { when: { any: [HOT, { geofence: fence, is: 'inside' }] }, select: { objects } });
+  const wordsFor = async (objectId: string | undefined): Promise<string[]> => {
+    await settle(call);
+    await service.settled();
+    await call('POST', `objects/${objectId}/packets`, { t: 9 });
+    await alarmsWith(call, String(objectId), 'raised');
+    const [{ why }] = (await call('GET', `alarms?where.object=${objectId}`)).body;
+    return why.map(({ condition }: { condition: string }) => condition);
+  };
+  expect(await wordsFor(objects[0])).toEqual(['t > 8', 'inside "yard"']);
+  await service.admin('DELETE', `geofences/${fence}/access/${user}`);
+  expect((await call('GET', `geofences/${fence}`)).status).toBe(404);
+  await settle(call);
+  await service.admin('PATCH', `geofences/${fence}`, { name: 'secret' });
+  expect(await wordsFor(objects[1])).toEqual(['t > 8', 'inside a geofence']);
+});
+
 test('evaluates a packet with the rule that was created, changed or removed before it', async () => {
   const { call } = await createTenant();
   const objectId = await createObject(call);

@@ -149,10 +149,14 @@ describe('an alarm', () => {
     const geometry = { type: 'Point', coordinates: [10, 50] };
     const fence = entityOf(await service.admin('POST', 'geofences', { name: 'Yard', geometry, radius: 100 }))._id;
     const ada = await createListener();
-    for (const name of ['Yard', 'Old yard']) {
-      const objectId = await createObject();
-      await createRules(objectId, { when: { geofence: fence, on: 'enter' }, then: notify(ada) });
-      if (name !== 'Yard') await service.admin('PATCH', `geofences/${fence}`, { name });
+    const objects = [await createObject(), await createObject()] as const;
+    const [first] = objects;
+    await createRules(first, { when: { geofence: fence, on: 'enter' }, select: { objects }, then: notify(ada) });
+    for (const objectId of objects) {
+      const name = objectId === first ? 'Yard' : 'Old yard';
+      if (objectId !== first) await service.admin('PATCH', `geofences/${fence}`, { name });
+      // A rule that runs already has the new name when the change was read.
+      await service.settled();
       await send(objectId, { lat: 50.01, lon: 10 });
       await send(objectId, { lat: 50, lon: 10 });
       await until(() => to(ada).some(({ body }) => body.startsWith(`entered "${name}"\n`)), `a message of ${name}`);
