@@ -5,7 +5,7 @@ import type { Geofence } from '../state/geofences.js';
 import { placeOf } from '../state/places.js';
 import { type BaseMap, type BaseMapOptions, createBaseMap, isReduced } from './base-map.js';
 import { CLOSE_ZOOM, FIT, type MapPlace, WORLD_PX } from './camera.js';
-import type { GeofenceLayer } from './geofence-layer.js';
+import { createLaterLayer } from './later-layer.js';
 import { toLat, toLon, toX, toY } from './mercator.js';
 import type { NameCanvas } from './name-canvas.js';
 import { ObjectPoints, type View } from './object-points.js';
@@ -62,7 +62,7 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
   const colors = () => POINT_COLORS[isDark ? 'dark' : 'light'];
   const names = createNames(map, points, () => isDark);
   const drawing = addPointCanvas(map, { points, view, colors, onDraw: names.draw });
-  let geofences: Promise<GeofenceLayer | null> | undefined;
+  const layers = createLayers(base, () => isDark);
   map.on('click', ({ point }) => {
     const [first = null, ...others] = points.together(view(), point, CLICK_PX);
     if (first !== null && others.length > 0) options.onSeveral([first, ...others], { x: point.x, y: point.y });
@@ -86,18 +86,16 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
       points.mark(id);
       if (id !== null) camera.goTo(id);
       follower.select(id);
+      layers.trail.show(id);
       drawing.drawSoon();
     },
     setDark(wanted): void {
       isDark = wanted;
       base.setDark(wanted);
-      void geofences?.then((shapes) => shapes?.setDark(wanted));
+      layers.geofences.setDark(wanted);
+      layers.trail.setDark(wanted);
     },
-    showGeofences(shown: readonly Geofence[]): void {
-      // Without geofences, the map begins sooner.
-      if (shown.length > 0) geofences ??= loadGeofenceLayer(base, container, () => isDark);
-      void geofences?.then((shapes) => shapes?.show(shown));
-    },
+    showGeofences: layers.geofences.show,
     zoomBy(levels: number, originalEvent: Event): void {
       map.zoomTo(map.getZoom() + levels, { duration: isReduced() ? 0 : 250 }, { originalEvent });
     },
@@ -110,11 +108,23 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
   };
 }
 
-/** The layer of the geofences; null when the page has gone on, or the server is away. */
-async function loadGeofenceLayer({ map, loaded }: BaseMap, container: HTMLElement, isDark: () => boolean) {
-  const [part] = await Promise.all([import('./geofence-layer.js').catch(() => null), loaded]);
-  return part === null || !container.isConnected ? null : part.createGeofenceLayer(map, isDark());
-}
+/** What is drawn beneath the objects. */
+const createLayers = (base: BaseMap, isDark: () => boolean) => ({
+  geofences: createLaterLayer<readonly Geofence[]>(
+    base,
+    () => import('./geofence-layer.js').then(({ createGeofenceLayer }) => createGeofenceLayer),
+    { isDark, isEmpty: ({ length }) => length === 0 },
+  ),
+  /** Of the selected object. */
+  trail: createLaterLayer<string | null>(
+    base,
+    () => import('./trail.js').then(({ createTrailLayer }) => createTrailLayer),
+    {
+      isDark,
+      isEmpty: (id) => id === null,
+    },
+  ),
+});
 
 /** Draws the objects whenever the map is drawn. The map is not left half done where the browser has no canvas left. */
 function addPointCanvas(map: GlMap, options: PointCanvasOptions): PointCanvas {

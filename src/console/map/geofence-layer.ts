@@ -4,6 +4,7 @@ import type { ExpressionSpecification, GeoJSONSource, Map as GlMap, LayerSpecifi
 import { toColor } from '../parts/color.js';
 import type { Geofence } from '../state/geofences.js';
 import { toFeature } from './geofence-shapes.js';
+import type { Layer } from './later-layer.js';
 
 const COLORS = {
   light: { line: '#7a3fb8', text: '#5c2f8c', halo: '#ffffff' },
@@ -15,12 +16,7 @@ const colorOr = (color: string): ExpressionSpecification => ['coalesce', ['get',
 const SOURCE = 'geofences';
 const NAME_ZOOM = 6;
 
-export interface GeofenceLayer {
-  show(shown: readonly Geofence[]): void;
-  setDark(isDark: boolean): void;
-}
-
-export function createGeofenceLayer(map: GlMap, isDark: boolean): GeofenceLayer {
+export function createGeofenceLayer(map: GlMap, isDark: boolean): Layer<readonly Geofence[]> {
   map.addSource(SOURCE, { type: 'geojson', data: toCollection([]) });
   const color = COLORS[isDark ? 'dark' : 'light'];
   const add = (layer: LayerSpecification): unknown => map.addLayer(layer);
