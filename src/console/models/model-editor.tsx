@@ -18,6 +18,8 @@ interface EditorProps {
   readonly problem: Signal<string | null>;
   /** Called when another node is shown, or nodes are in other places. */
   readonly onMove: () => void;
+  /** Called when the user wants to see what the model could declare; null for those who may not read that. */
+  readonly onPropose: (() => void) | null;
 }
 
 export function ModelEditor(props: EditorProps) {
@@ -52,7 +54,7 @@ const ADDED: readonly (readonly [string, TextKey, Node])[] = [
   ['subsystem', 'models.addSubsystem', { type: 'subsystem', id: '', children: [] }],
 ];
 
-function FormView({ tree, selected, onMove }: EditorProps) {
+function FormView({ tree, selected, onMove, onPropose }: EditorProps) {
   const added = useSignal<Path | null>(null);
   const path = selected.value;
   const node = path === null ? undefined : nodeAt(tree.value, path);
@@ -75,6 +77,11 @@ function FormView({ tree, selected, onMove }: EditorProps) {
               <Icon name="plus" size={16} /> {t(text)}
             </button>
           ))}
+          {onPropose && (
+            <button type="button" class="button small" onClick={onPropose}>
+              <Icon name="search" size={16} /> {t('models.propose')}
+            </button>
+          )}
         </div>
         <nav aria-label={t('models.tree')}>
           <ModelTree node={tree.value} path={[]} selected={path} onSelect={(at) => set([tree.value, at])} />

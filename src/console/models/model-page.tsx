@@ -1,5 +1,5 @@
 /** One model: its tree of parameters and commands, as a form or as JSON. */
-import { useSignal } from '@preact/signals';
+import { type Signal, signal, useSignal } from '@preact/signals';
 import { forgetModels } from '../home/values.js';
 import { Field, Form, Problem, useWork } from '../parts/form.js';
 import { notify, Skeleton } from '../parts/notices.js';
@@ -7,13 +7,14 @@ import { Section } from '../parts/tabs.js';
 import { type Entity, request, VigilError } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { toAddress, useLocation } from '../state/location.js';
+import { usePart, withTextsOf } from '../state/parts.js';
 import { forgetNames } from '../state/references.js';
-import { isOwn, may } from '../state/session.js';
+import { isOwn, may, pages } from '../state/session.js';
 import { useTitle } from '../state/title.js';
 import { write } from '../state/write.js';
 import { t } from '../text/language.js';
 import { ModelEditor } from './model-editor.js';
-import { type Node, type Path, placeOf, toRootPatch } from './tree.js';
+import { addNode, type Node, type Path, placeOf, toRootPatch } from './tree.js';
 
 interface Model extends Entity {
   readonly name: string;
@@ -71,14 +72,48 @@ function ModelForm({ model }: { model: Model }) {
       selected.value = refused ?? selected.value;
       throw error;
     });
+  const isProposing = useSignal(false);
   return (
-    <Form work={work} submit={t('action.save')} onSubmit={submit} disabled={!canSave || problem.value !== null}>
-      <fieldset class="bare" disabled={!canSave}>
-        <Section title={t('profile.details')} about={canSave ? '' : t('models.readOnly')}>
-          <Field name="name" label={t('entity.name')} value={name.value} required onInput={write(name)} />
-        </Section>
-        <ModelEditor tree={tree} selected={selected} problem={problem} onMove={() => write(work.error)(null)} />
-      </fieldset>
-    </Form>
+    <>
+      <Form work={work} submit={t('action.save')} onSubmit={submit} disabled={!canSave || problem.value !== null}>
+        <fieldset class="bare" disabled={!canSave}>
+          <Section title={t('profile.details')} about={canSave ? '' : t('models.readOnly')}>
+            <Field name="name" label={t('entity.name')} value={name.value} required onInput={write(name)} />
+          </Section>
+          <ModelEditor
+            tree={tree}
+            selected={selected}
+            problem={problem}
+            onMove={() => write(work.error)(null)}
+            onPropose={pages.value.objects ? () => write(isProposing)(true) : null}
+          />
+        </fieldset>
+      </Form>
+      <Proposals modelId={isNew ? null : model._id} tree={tree} selected={selected} isOpen={isProposing} />
+    </>
   );
+}
+
+const dialog = signal<typeof import('./propose-dialog.js') | null>(null);
+
+interface ProposalsProps {
+  readonly modelId: string | null;
+  readonly tree: Signal<Node>;
+  readonly selected: Signal<Path | null>;
+  readonly isOpen: Signal<boolean>;
+}
+
+/** What the model could declare; loaded when somebody first asks for it. Beside the form, whose fields the Enter key sends. */
+function Proposals({ modelId, tree, selected, isOpen }: ProposalsProps) {
+  const part = usePart(dialog, () => import('./propose-dialog.js').then(withTextsOf), isOpen.value);
+  if (!isOpen.value || part === null) return null;
+  const add = (nodes: readonly Node[]): void => {
+    for (const node of nodes) {
+      const [changed, at] = addNode(tree.value, [], node);
+      tree.value = changed;
+      selected.value = at;
+    }
+    isOpen.value = false;
+  };
+  return <part.ProposeDialog modelId={modelId} tree={tree.value} onAdd={add} onClose={() => write(isOpen)(false)} />;
 }

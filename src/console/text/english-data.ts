@@ -102,6 +102,7 @@ export const ENGLISH_DATA = {
   'models.paramName': 'Name of the argument',
   'models.paramValue': 'Default of {name}',
   'models.params': 'Arguments with their defaults',
+  'models.propose': 'From packets …',
   'models.readOnly': 'Your role does not permit changing this model.',
   'models.reference': 'Reference',
   'models.referenceHint': 'An MQTT topic, or a path into another parameter, such as position.lat.',

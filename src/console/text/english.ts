@@ -15,6 +15,7 @@ import type { ENGLISH_NOTES } from './english-notes.js';
 import type { ENGLISH_PAGES } from './english-pages.js';
 import type { ENGLISH_PALETTE } from './english-palette.js';
 import type { ENGLISH_PARTS } from './english-parts.js';
+import type { ENGLISH_PROPOSALS } from './english-proposals.js';
 import type { ENGLISH_REPORTS } from './english-reports.js';
 import type { ENGLISH_RULES } from './english-rules.js';
 import type { ENGLISH_SETTINGS } from './english-settings.js';
@@ -126,6 +127,7 @@ export type PaletteCatalogue = Readonly<Record<keyof typeof ENGLISH_PALETTE, str
 export type BulkCatalogue = Readonly<Record<keyof typeof ENGLISH_BULK, string>>;
 export type ViewsCatalogue = Readonly<Record<keyof typeof ENGLISH_VIEWS, string>>;
 export type ImportCatalogue = Readonly<Record<keyof typeof ENGLISH_IMPORT, string>>;
+export type ProposalCatalogue = Readonly<Record<keyof typeof ENGLISH_PROPOSALS, string>>;
 export type SheetCatalogue = Readonly<Record<keyof typeof ENGLISH_SHEET, string>>;
 export type LinkCatalogue = Readonly<Record<keyof typeof ENGLISH_LINKS, string>>;
 export type CompareCatalogue = Readonly<Record<keyof typeof ENGLISH_COMPARE, string>>;
@@ -143,6 +145,7 @@ export type Texts = Catalogue &
   DialogCatalogue &
   ReportCatalogue &
   ImportCatalogue &
+  ProposalCatalogue &
   SheetCatalogue &
   SettingsCatalogue &
   HistoryCatalogue &

@@ -107,6 +107,7 @@ export const GERMAN_DATA: DataCatalogue = {
   'models.paramName': 'Name des Arguments',
   'models.paramValue': 'Vorgabe von {name}',
   'models.params': 'Argumente mit Vorgaben',
+  'models.propose': 'Aus Paketen …',
   'models.readOnly': 'Ihre Rolle erlaubt nicht, dieses Modell zu ändern.',
   'models.reference': 'Verweis',
   'models.referenceHint': 'Ein MQTT-Topic oder ein Pfad in einen anderen Parameter, etwa position.lat.',

@@ -132,3 +132,49 @@ test('lets a viewer read a model, and change nothing', async () => {
   await page.getByText('does not permit changing this model').waitFor();
   await eventually(async () => expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true));
 });
+
+test('proposes what objects of the model send and it does not declare, and adds what is chosen', async () => {
+  const id = await create('Sending');
+  await service.admin('POST', 'objects', { id: 'sending', name: 'Sending', model: id });
+  const packet = { speed: 5, door: true, phases: [1, 2], engine: { rpm: 900 }, plate: 'M-AB 12' };
+  await service.admin('POST', 'objects/sending/packets', packet);
+  const page = await browser.openAs(`/models/${id}`);
+  await page.getByRole('button', { name: 'From packets' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Parameters in packets' });
+  await eventually(async () =>
+    expect(await dialog.getByRole('listitem').allInnerTexts()).toEqual([
+      'door boolean · Yes',
+      'engine object · {"rpm":900}',
+      'phases number[] · [1,2]',
+      'plate string · M-AB 12',
+    ]),
+  );
+  await dialog.getByRole('checkbox', { name: /plate/ }).uncheck();
+  await dialog.getByRole('button', { name: 'Add 3 parameters' }).click();
+  expect((await read(id)).data).toEqual(DATA);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await untilNotice(page, 'Saved');
+  const added = [
+    { type: 'argument', id: 'door', dataType: 'boolean' },
+    { type: 'argument', id: 'engine', dataType: 'object' },
+    { type: 'argument', id: 'phases', dataType: 'number[]' },
+  ];
+  expect((await read(id)).data).toEqual({ ...DATA, children: [...DATA.children, ...added] });
+});
+
+test('proposes parameters of a new model out of the packets of an object that is named', async () => {
+  await service.admin('POST', 'objects', { id: 'named', name: 'Named object' });
+  await service.admin('POST', 'objects/named/packets', { pressure: 2.5 });
+  const page = await browser.openAs('/models/new');
+  await page.getByRole('textbox', { name: 'Name' }).fill('Proposed');
+  await page.getByRole('button', { name: 'From packets' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Parameters in packets' });
+  await dialog.getByLabel('Object whose packets are looked at').fill('named');
+  await dialog.getByRole('checkbox', { name: /pressure/ }).waitFor();
+  await page.keyboard.press('Enter');
+  await dialog.getByRole('button', { name: 'Add 1 parameter' }).click();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.waitForURL(/\/models\/[0-9a-f]{24}/);
+  const { data } = await read(page.url().split('/').at(-1) as string);
+  expect(data).toEqual({ children: [{ type: 'argument', id: 'pressure', dataType: 'number' }] });
+});

@@ -18,6 +18,7 @@ import { ENGLISH_NOTES } from '../../../src/console/text/english-notes.js';
 import { ENGLISH_PAGES } from '../../../src/console/text/english-pages.js';
 import { ENGLISH_PALETTE } from '../../../src/console/text/english-palette.js';
 import { ENGLISH_PARTS } from '../../../src/console/text/english-parts.js';
+import { ENGLISH_PROPOSALS } from '../../../src/console/text/english-proposals.js';
 import { ENGLISH_REPORTS } from '../../../src/console/text/english-reports.js';
 import { ENGLISH_RULES } from '../../../src/console/text/english-rules.js';
 import { ENGLISH_SETTINGS } from '../../../src/console/text/english-settings.js';
@@ -44,6 +45,7 @@ const MORE: Readonly<Record<string, object>> = {
   notes: ENGLISH_NOTES,
   pages: ENGLISH_PAGES,
   palette: ENGLISH_PALETTE,
+  proposals: ENGLISH_PROPOSALS,
   reports: ENGLISH_REPORTS,
   rules: ENGLISH_RULES,
   settings: ENGLISH_SETTINGS,
