@@ -1,5 +1,5 @@
 /** The user's own tokens: what they permit, until when, when they were last used; make one, revoke one. */
-import { useSignal } from '@preact/signals';
+import { signal, useSignal } from '@preact/signals';
 import { Age } from '../parts/age.js';
 import { Confirm } from '../parts/confirm.js';
 import { Problem } from '../parts/form.js';
@@ -9,9 +9,9 @@ import { Section } from '../parts/tabs.js';
 import { type Entity, list, request } from '../state/api.js';
 import { nowMs } from '../state/clock.js';
 import { useFetched } from '../state/fetched.js';
+import { usePart } from '../state/parts.js';
 import { write } from '../state/write.js';
 import { formatDateTime, t } from '../text/language.js';
-import { NewToken } from './new-token.js';
 
 export interface Token extends Entity {
   readonly name: string;
@@ -41,10 +41,24 @@ export function Tokens() {
         </Empty>
       )}
       <TokenList tokens={tokens ?? []} onRevoke={write(revoked)} />
-      {isMaking.value && <NewToken onMade={() => void reload()} onClose={() => write(isMaking)(false)} />}
+      <NewToken isOpen={isMaking.value} onMade={() => void reload()} onClose={() => write(isMaking)(false)} />
       {revoked.value && <Revoke token={revoked.value} onDone={reload} onClose={() => write(revoked)(null)} />}
     </Section>
   );
+}
+
+const newToken = signal<typeof import('./new-token.js') | null>(null);
+
+interface NewTokenProps {
+  readonly isOpen: boolean;
+  readonly onMade: () => void;
+  readonly onClose: () => void;
+}
+
+/** It is loaded when the first token is made. */
+function NewToken({ isOpen, ...props }: NewTokenProps) {
+  const part = usePart(newToken, () => import('./new-token.js'), isOpen);
+  return isOpen && part && <part.NewToken {...props} />;
 }
 
 function TokenList({ tokens, onRevoke }: { tokens: readonly Token[]; onRevoke: (token: Token) => void }) {
