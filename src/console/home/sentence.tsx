@@ -4,7 +4,7 @@ import { SPEED_NAMES } from '../../core/motion-fields.js';
 import { type Activity, activityOf } from '../state/activity.js';
 import type { OpenAlarm } from '../state/alarms.js';
 import { nowMs } from '../state/clock.js';
-import type { FleetObject } from '../state/fleet.js';
+import { type FleetObject, stateRevision } from '../state/fleet.js';
 import { isLost } from '../state/live.js';
 import { type Motion, motionOf, stopOf } from '../state/motion.js';
 import { presenceOf } from '../state/presence.js';
@@ -20,6 +20,8 @@ const DIRECTIONS = 8;
 export const hasSentence = (object: FleetObject): boolean => !isLost.value && motionOf(object) !== null;
 
 export function Sentence({ object }: { object: FleetObject }) {
+  // The object stays the same when its state changes: nothing else would draw this again before the next second.
+  stateRevision.value;
   const { state } = object;
   if (state === undefined) return <>{t('state.never')}</>;
   const age = formatAge(state.time, nowMs.value);
