@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { addTo, type Census, missingIn, WANTED } from './census.js';
 import { stepSeed } from './random.js';
 import { EXTRAS, extraOf, type Plan, plan, stepsOf } from './steps.js';
+import { runPlan } from './world.js';
 
 interface Options {
   readonly seed: number;
@@ -67,8 +68,6 @@ function report(found: Plan, error: unknown, { seed, run }: { seed: number; run:
 
 async function main(): Promise<number> {
   const { seed, runs, seconds, only, trace } = parseOptions(process.argv.slice(2));
-  // It loads most of the service, which takes seconds: wrong options are refused before.
-  const { runPlan } = await import('./world.js');
   const census: Census = new Map();
   const untilMs = performance.now() + seconds * 1_000;
   let run = 0;

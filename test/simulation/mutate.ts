@@ -36,7 +36,7 @@ function copyOf(patch: string): string {
 
 /** The number of the run that fails; null if none does. */
 async function runsUntilCaught(folder: string, seed: number): Promise<number | null> {
-  const program = ['--max-semi-space-size=64', '--import', 'tsx', 'test/simulation/main.ts'];
+  const program = ['--max-semi-space-size=64', 'test/simulation/simulate.mjs'];
   const series = ['--seed', String(seed * SEED_STEP), '--runs', String(RUNS_MAX)];
   const child = spawn(process.execPath, [...program, ...series, ...ONLY], {
     cwd: folder,

@@ -24,7 +24,10 @@ export const isNumber = (value: unknown): boolean =>
   value instanceof Double ||
   value instanceof Decimal128;
 
-export const toNumber = (value: unknown): number => Number(String(value));
+export function toNumber(value: unknown): number {
+  if (typeof value === 'number') return value;
+  return value instanceof Long ? value.toNumber() : Number(String(value));
+}
 
 export function compareValues(a: unknown, b: unknown): number {
   const rank = rankOf(a);
@@ -82,7 +85,7 @@ function compareObjects(a: object, b: object): number {
 export function keyOf(value: unknown): string {
   if (value instanceof ObjectId) return `o${value.toHexString()}`;
   if (typeof value === 'string') return `s${value}`;
-  if (value instanceof Binary) return `b${value.sub_type}:${Buffer.from(value.value()).toString('hex')}`;
+  if (value instanceof Binary) return `b${value.sub_type}:${value.toString('hex')}`;
   if (isNumber(value)) return `n${toNumber(value)}`;
   return `x${Buffer.from(BSON.serialize({ value })).toString('hex')}`;
 }

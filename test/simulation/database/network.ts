@@ -29,8 +29,9 @@ const BLOCKED_MAX_MS = 20;
 export const COMMAND_KINDS = ['begin', 'commit', 'write', 'read'] as const;
 export type CommandKind = (typeof COMMAND_KINDS)[number];
 
-function kindOf({ autocommit, startTransaction, ...command }: Document): CommandKind | null {
-  if (autocommit === false) return startTransaction ? 'begin' : command.commitTransaction ? 'commit' : null;
+function kindOf(command: Document): CommandKind | null {
+  if (command.autocommit === false)
+    return command.startTransaction ? 'begin' : command.commitTransaction ? 'commit' : null;
   if (command.insert ?? command.update ?? command.findAndModify ?? command.delete) return 'write';
   return (command.find ?? command.distinct ?? command.aggregate) && command.aggregate !== 1 ? 'read' : null;
 }
@@ -188,10 +189,10 @@ export class SimulatedDatabase {
   }
 
   /** A transaction that looks at the partitions again, because it did not find them as its instance knows them, and gives up. */
-  #noteFence({ find, autocommit, lsid, ...command }: Document): void {
-    if (autocommit !== false) return;
-    const session = keyOf(lsid.id);
-    if (find === 'partitions') this.#looked.add(session);
+  #noteFence(command: Document): void {
+    if (command.autocommit !== false) return;
+    const session = keyOf(command.lsid.id);
+    if (command.find === 'partitions') this.#looked.add(session);
     if (command.commitTransaction !== undefined) this.#looked.delete(session);
     if (command.abortTransaction === undefined) return;
     if (this.#looked.delete(session)) this.note('workers: outputs of a former owner refused');

@@ -123,7 +123,7 @@ export class SimulatedServer {
 
   /** Runs a command that has waited for a transaction for so long. Throws `CommandError`, or `Blocked`. */
   execute(command: Document, blockedMs = 0): Outcome {
-    const [name = ''] = Object.keys(command);
+    const name = nameOf(command);
     const run = this.#commands[name];
     if (run === undefined) throw new Error(`the simulated database does not know the command ${name}`);
     const context = this.#contextOf(command, name);
@@ -152,7 +152,7 @@ export class SimulatedServer {
 
   #contextOf(command: Document, name: string): Context {
     const session = command.lsid === undefined ? '' : keyOf(command.lsid.id);
-    const number = String(command.txnNumber ?? '');
+    const number = command.txnNumber === undefined ? '' : String(toNumber(command.txnNumber));
     const none = { session, number, length: this.#lengthAt(command.readConcern) };
     if (number === '' || name === 'commitTransaction' || name === 'abortTransaction') {
       return { ...none, transaction: null, retryable: null };
@@ -161,7 +161,7 @@ export class SimulatedServer {
       return { ...none, transaction: this.#transactionOf(command, session, number), retryable: null };
     }
     const known = this.#retryables.get(session);
-    if (known !== undefined && BigInt(known.number) > BigInt(number)) {
+    if (known !== undefined && Number(known.number) > Number(number)) {
       throw new CommandError(225, 'a later retryable write of this session is done');
     }
     const retryable = known?.number === number ? known : { number, done: new Map<number, Document>() };
@@ -182,7 +182,7 @@ export class SimulatedServer {
     const open = this.#transactions.get(session);
     if (command.startTransaction === true) {
       const last = this.#begun.get(session);
-      if (last !== undefined && BigInt(last) >= BigInt(number)) {
+      if (last !== undefined && Number(last) >= Number(number)) {
         throw new CommandError(225, 'a later transaction of this session was begun', [TRANSIENT]);
       }
       this.#begun.set(session, number);
@@ -708,6 +708,12 @@ export class SimulatedServer {
     const nothing = { collection: null, key: '', id: null, before: null, after: null, isReplacement: false };
     this.oplog.push({ ...place, ...nothing, wallMs: this.#now() });
   }
+}
+
+/** The first of its fields. */
+function nameOf(command: Document): string {
+  for (const name in command) return name;
+  return '';
 }
 
 const historyLost = (): CommandError =>

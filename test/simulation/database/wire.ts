@@ -7,8 +7,9 @@ import { Binary, BSON, type Document, Double, Int32, Long } from 'mongodb';
 /** A copy in which numbers are those of JavaScript, but for longs, and bytes are `Binary`. */
 export function received(document: Document, ignoreUndefined: boolean): Document {
   const copy: Document = {};
-  const entries = document instanceof Map ? document.entries() : Object.entries(document);
-  for (const [name, value] of entries) {
+  const names = document instanceof Map ? document.keys() : Object.keys(document);
+  for (const name of names) {
+    const value = document instanceof Map ? document.get(name) : document[name];
     if (typeof value === 'function' || (value === undefined && ignoreUndefined)) continue;
     copy[name] = receivedValue(value, ignoreUndefined);
   }
@@ -52,30 +53,58 @@ function bytesOf(document: Document): Uint8Array {
 const DOCUMENT = 0x03;
 const ARRAY = 0x04;
 const SIZE_BYTES = 4;
+/** What a document has beside its members: its size and its end. */
+const FRAME_BYTES = SIZE_BYTES + 1;
 
+const headers = new Map<string, Uint8Array>();
+
+/** The type and the name of a member: few, which are written again and again. */
+function header(type: number, name: string): Uint8Array {
+  const key = `${String.fromCharCode(type)}${name}\0`;
+  const bytes = headers.get(key) ?? Buffer.from(key, 'latin1');
+  headers.set(key, bytes);
+  return bytes;
+}
+
+/** The bytes of a reply. Those of stored documents in its batch are not made again. */
 export function toReplyBytes({ cursor, ...reply }: Document): Uint8Array {
   if (cursor === undefined) return BSON.serialize(reply);
   const { firstBatch, nextBatch, ...rest } = cursor;
-  const items = ((firstBatch ?? nextBatch) as Document[]).flatMap((document, nth) => [
-    header(DOCUMENT, String(nth)),
-    bytesOf(document),
-  ]);
-  const batch = [header(ARRAY, firstBatch === undefined ? 'nextBatch' : 'firstBatch'), wrap(items)];
-  return wrap([header(DOCUMENT, 'cursor'), wrap([...batch, membersOf(rest)]), membersOf(reply)]);
+  const items: Uint8Array[] = [];
+  for (const document of (firstBatch ?? nextBatch) as Document[])
+    items.push(header(DOCUMENT, String(items.length >> 1)), bytesOf(document));
+  const batch = wrapped(items);
+  const name = header(ARRAY, firstBatch === undefined ? 'nextBatch' : 'firstBatch');
+  const whole = wrapped([header(DOCUMENT, 'cursor'), wrapped([name, batch, membersOf(rest)]), membersOf(reply)]);
+  const bytes = Buffer.allocUnsafe(whole.size);
+  write(whole, bytes, 0);
+  return bytes;
 }
-
-const header = (type: number, name: string): Buffer => Buffer.from(`${String.fromCharCode(type)}${name}\0`, 'latin1');
 
 const membersOf = (document: Document): Uint8Array => BSON.serialize(document).subarray(SIZE_BYTES, -1);
 
-function wrap(members: readonly Uint8Array[]): Buffer {
-  const size = members.reduce((sum, { length }) => sum + length, SIZE_BYTES + 1);
-  const bytes = Buffer.alloc(size);
-  bytes.writeInt32LE(size);
-  let at = SIZE_BYTES;
+/** A document whose bytes are written when all of it is known. */
+interface Wrapped {
+  readonly size: number;
+  readonly members: readonly (Uint8Array | Wrapped)[];
+}
+
+function wrapped(members: Wrapped['members']): Wrapped {
+  let size = FRAME_BYTES;
+  for (const member of members) size += member instanceof Uint8Array ? member.length : member.size;
+  return { size, members };
+}
+
+/** Returns where it ends. */
+function write({ size, members }: Wrapped, bytes: Buffer, start: number): number {
+  bytes.writeInt32LE(size, start);
+  let at = start + SIZE_BYTES;
   for (const member of members) {
-    bytes.set(member, at);
-    at += member.length;
+    if (member instanceof Uint8Array) {
+      bytes.set(member, at);
+      at += member.length;
+    } else at = write(member, bytes, at);
   }
-  return bytes;
+  bytes[at] = 0;
+  return at + 1;
 }

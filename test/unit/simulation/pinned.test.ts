@@ -254,7 +254,7 @@ test('runs twice in the same way, and uses nothing real', async () => {
 });
 
 const simulate = (...args: string[]) =>
-  promisify(execFile)(process.execPath, ['node_modules/tsx/dist/cli.mjs', 'test/simulation/main.ts', ...args]);
+  promisify(execFile)(process.execPath, ['test/simulation/simulate.mjs', ...args]);
 
 test('prints a line for each run, and what the runs have reached', async () => {
   const { stdout } = await simulate('--seed', '3', '--runs', '2');
