@@ -42,6 +42,7 @@ export const WANTED: readonly string[] = [
   'object: create',
   'object: remove',
   'packing: buckets',
+  'packing: crowd',
   'presence: reported offline',
   'presence: reported online',
   'reader: 503',

@@ -37,6 +37,11 @@ export const READINGS = ['all', 'latest first', 'page', 'latest', 'count', 'name
 export type Reading = (typeof READINGS)[number];
 const PAGE = { skip: 3, limit: 10 };
 
+/** How many commits meet a crowd, how late these commits are, and how many packets each device sends again. */
+const CROWDS = 3;
+const CROWD_MS = 6;
+const CROWD_PACKETS = 20;
+
 /** What an instance has for it. */
 export interface PackingParts {
   /** The packets as they are read; of a count only the number. Throws 503. */
@@ -101,6 +106,29 @@ export class Packing {
     if (step.kind === 'backlog') device.send(step.count, Math.floor(time.nowMs) - step.agoMs, step.apartMs);
     else if (step.kind === 'repeat') device.repeat(step.count);
     else this.#read(nodes[step.instance % nodes.length] as Node, device, step.reading);
+  }
+
+  /** At the next commits, readers ask every instance for every object, and devices send again, before and after the rows become buckets. */
+  crowd(): void {
+    const { database, nodes, time } = this.#options;
+    for (const { incarnation } of nodes) {
+      const lateMs = between(time.random, 0, CROWD_MS);
+      const act = (): void => this.#comeTogether();
+      const commits = { owner: incarnation, at: 'commit', moment: 'before', left: 0, times: CROWDS } as const;
+      database.strike({ ...commits, act, isLost: false, lateMs });
+    }
+  }
+
+  #comeTogether(): void {
+    const { devices, nodes, note, time } = this.#options;
+    note('packing: crowd');
+    for (const device of devices) {
+      device.repeat(CROWD_PACKETS);
+      for (const node of nodes) {
+        const reading = READINGS[Math.floor(time.random() * READINGS.length)] as Reading;
+        this.#read(node, device, reading);
+      }
+    }
   }
 
   end(): void {

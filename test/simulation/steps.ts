@@ -235,6 +235,8 @@ const workerStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: shape('kill', { instance: index, downMs: leaseMs }) },
   // Who comes back with a commit after another instance has taken over.
   { weight: 6, arbitrary: strike(fc.constantFrom(7_000, 12_000), fc.constantFrom('begin', 'commit'), ['freeze']) },
+  // Whose messages are there for all to see before it knows.
+  { weight: 5, arbitrary: strike(fc.constantFrom(1_500, 3_000), fc.constant('commit'), ['delay']) },
   { weight: 3, arbitrary: strike(leaseMs, anyCommand) },
   { weight: 3, arbitrary: strike(soon, anyCommand) },
 );

@@ -537,6 +537,7 @@ export class World {
 
   /** What is old is packed, and is read as before. */
   async #checkPacking(packing: Packing): Promise<void> {
+    packing.crowd();
     await this.time.advance(PACKING_REST_MS);
     packing.end();
     await this.#rest();
