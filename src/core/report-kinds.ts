@@ -1,5 +1,5 @@
 /** The kinds of reports: the last part of their addresses. */
-export const REPORT_KINDS = ['mileage', 'trips', 'stops', 'geofences', 'utilization'] as const;
+export const REPORT_KINDS = ['mileage', 'trips', 'stops', 'geofences', 'utilization', 'shift'] as const;
 
 export type ReportName = (typeof REPORT_KINDS)[number];
 

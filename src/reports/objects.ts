@@ -19,8 +19,8 @@ export interface ReportObject {
   readonly name: string;
 }
 
-/** What a caller must be permitted to read of each object. */
-export type Permission = 'track' | 'series';
+/** What a caller must be permitted to read of each object; null for the object itself. */
+export type Permission = 'track' | 'series' | null;
 
 /** What selects objects; null for everything. */
 export interface ObjectSelection {
@@ -83,7 +83,7 @@ export async function findReportObjects(
     throw tooLarge(`a report covers at most ${LIMITS.reportObjects} objects: choose a group, labels or objects`);
   }
   return found
-    .filter((object) => mayCallObject(caller, object, 'GET', [needs]))
+    .filter((object) => mayCallObject(caller, object, 'GET', needs === null ? [] : [needs]))
     .sort((a, b) => BY_NAME.compare(a.name, b.name) || BY_NAME.compare(a.ownId, b.ownId));
 }
 

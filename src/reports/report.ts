@@ -3,7 +3,7 @@ import type { Caller } from '../core/access.js';
 import { tooLarge } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import type { ReportName } from '../core/report-kinds.js';
-import { type PacketBatch, streamPackets } from '../packets/packet-stream.js';
+import { streamPackets } from '../packets/packet-stream.js';
 import type { Database } from '../platform/mongo/driver/client.js';
 import { createWorkClock } from '../platform/mongo/driver/work-clock.js';
 import type { ReportInterval } from './interval.js';
@@ -24,7 +24,8 @@ export interface Column {
 
 /** Reads the packets of one object, in the order of time. */
 export interface Reading {
-  take(memory: Buffer, starts: readonly number[]): Promise<void>;
+  /** Absent where it is made of no packets: then none are read. */
+  readonly take?: (memory: Buffer, starts: readonly number[]) => Promise<void>;
   /** The rows of the object, after its last packet, made one by one. */
   finish(): Iterable<Row>;
 }
@@ -50,6 +51,8 @@ export interface Report {
   readonly fields: readonly string[];
   /** Reads what it needs beside packets. */
   open(database: Database, caller: Caller): Begin | Promise<Begin>;
+  /** What the caller may not read, after the last object; absent where nothing of that kind can be. */
+  readonly missing?: () => readonly string[];
 }
 
 export interface ObjectRows {
@@ -100,14 +103,15 @@ export async function* readReport(
   for (const object of objects) {
     const context = { database: work.database, countRow: rows.startObject() };
     const reading = await work.count(async () => begin(object, context));
+    const take = reading.take?.bind(reading);
     const query = { objectIds: [object.objectId], time: { from: fromMs, below: toMs + 1 } };
-    for await (const batch of streamPackets(work.database, { ...query, fields: report.fields, readsAhead: true })) {
-      packets += batch.starts.length;
+    const streaming = { ...query, fields: report.fields, readsAhead: true };
+    const batches = take === undefined ? [] : streamPackets(work.database, streaming);
+    for await (const { memory, starts } of batches) {
+      packets += starts.length;
       if (packets > LIMITS.reportPackets) throw limitReached(`more than ${LIMITS.reportPackets} packets`);
-      await work.count(() => takeBatch(reading, batch));
+      await work.count(async () => take?.(memory, starts));
     }
     yield { object, rows: reading.finish() };
   }
 }
-
-const takeBatch = (reading: Reading, { memory, starts }: PacketBatch): Promise<void> => reading.take(memory, starts);

@@ -18,6 +18,7 @@ import { mileageReport } from './mileage.js';
 import { parseIds, parseObjectSelection } from './objects.js';
 import type { Report } from './report.js';
 import { type ReportDeps, sendReport } from './send.js';
+import { SHIFT_PARTS, shiftReport } from './shift.js';
 import { stopsReport, tripsReport } from './trips-and-stops.js';
 import { utilizationReport } from './utilization.js';
 import { createCsvWriter, createJsonWriter } from './writers.js';
@@ -95,7 +96,7 @@ const CUT = z
 const OF_OBJECT = { object: z.string().describe('`_id`'), id: z.string(), name: z.string() };
 const OF_TOTALS = { objects: COUNT, rows: COUNT.describe('Also of those beyond `limit`') };
 
-const answerOf = (description: string, row: z.ZodRawShape, totals: z.ZodRawShape) => ({
+const answerOf = (description: string, row: z.ZodRawShape, totals: z.ZodRawShape, more: z.ZodRawShape = {}) => ({
   description,
   schema: z.strictObject({
     from: TIME,
@@ -104,6 +105,7 @@ const answerOf = (description: string, row: z.ZodRawShape, totals: z.ZodRawShape
     rows: z.array(z.strictObject({ ...OF_OBJECT, ...row })),
     totals: z.strictObject({ ...OF_TOTALS, ...totals }),
     cut: CUT,
+    ...more,
   }),
   content: { [EXPORT_TYPES.csv]: z.string() },
   headers: ['Content-Disposition'] as const,
@@ -271,7 +273,36 @@ const getUtilization = defineRoute({
   },
 });
 
-export const REPORT_ROUTES = [getMileage, getTrips, getStops, getGeofences, getUtilization];
+const getShift = defineRoute({
+  method: 'GET',
+  path: '/api/v1/reports/shift',
+  name: 'getShiftReport',
+  tag: 'reports',
+  summary: 'What happened to objects: alarms, commands, notes, and when they were offline',
+  auth: 'caller',
+  limit: 'list',
+  query: REPORT_QUERY,
+  answer: answerOf(
+    'One row for each alarm, command and note, and for each time in which an object was offline',
+    {
+      kind: z.enum(['alarm', 'command', 'note', 'offline']),
+      from: TIME,
+      to: TIME.nullable().describe('`null`: it has no end, or none yet'),
+      text: z.string().describe('The name of the alarm or of the command, the text of the note'),
+      status: z.string().nullable().describe('Of an alarm or a command, as it is now'),
+      severity: z.string().nullable(),
+      acknowledged: TIME.nullable(),
+      user: ID.nullable().describe('Who acknowledged the alarm or sent the command; `null` for a command of a rule'),
+      login: z.string().nullable().describe('Of the user, or of the author of the note'),
+    },
+    {},
+    { missing: z.array(z.enum(SHIFT_PARTS)).describe('What the caller may not read') },
+  ),
+  errors: [413],
+  handle: (deps: ReportDeps) => (req, res) => answer(deps, req, res, shiftReport),
+});
+
+export const REPORT_ROUTES = [getMileage, getTrips, getStops, getGeofences, getUtilization, getShift];
 
 async function answer(
   deps: ReportDeps,

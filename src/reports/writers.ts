@@ -20,7 +20,7 @@ export interface ReportWriter {
 }
 
 /** `limit`: how many rows are written; totals are those of all. */
-export function createJsonWriter({ interval }: Report, limit: number): ReportWriter {
+export function createJsonWriter({ interval, missing }: Report, limit: number): ReportWriter {
   const { fromMs, toMs, zoneName } = interval;
   const head = JSON.stringify({ from: fromMs, to: toMs, tz: zoneName });
   let rows = 0;
@@ -30,7 +30,10 @@ export function createJsonWriter({ interval }: Report, limit: number): ReportWri
       if (rows >= limit) return '';
       return `${rows++ === 0 ? '' : ','}\n${JSON.stringify({ object: objectId, id: ownId, name, ...row })}`;
     },
-    end: (totals, cut) => `\n],"totals":${JSON.stringify(totals.toJson())},"cut":${JSON.stringify(cut)}}\n`,
+    end(totals, cut) {
+      const told = missing === undefined ? '' : `,"missing":${JSON.stringify(missing())}`;
+      return `\n],"totals":${JSON.stringify(totals.toJson())},"cut":${JSON.stringify(cut)}${told}}\n`;
+    },
   };
 }
 
@@ -38,7 +41,7 @@ export function createJsonWriter({ interval }: Report, limit: number): ReportWri
 const BYTE_ORDER_MARK = '\ufeff';
 
 /** Units stand in the names of columns: metres, seconds, km/h. */
-export function createCsvWriter({ interval, columns }: Report, form: CsvForm): ReportWriter {
+export function createCsvWriter({ interval, columns, missing }: Report, form: CsvForm): ReportWriter {
   const line = (cells: readonly string[]): string => `${cells.join(form.separator)}\r\n`;
   const text = (value: string): string => toCsvText(value, form);
   const number = (value: number): string => String(value).replace('.', form.decimalSign);
@@ -54,10 +57,13 @@ export function createCsvWriter({ interval, columns }: Report, form: CsvForm): R
       (form.isForSpreadsheet ? BYTE_ORDER_MARK : '') + line(['object', 'id', 'name', ...columns.flatMap(namesOf)]),
     row: ({ objectId, ownId, name }, row) =>
       line([objectId, text(ownId), text(name), ...columns.flatMap((column) => cellsOf(column, row[column.name]))]),
-    end: (_totals, cut) =>
-      cut === null
-        ? ''
-        : `#incomplete: ${cut.reason.replace(/[\r\n",;]/g, ' ')} (${cut.objects} objects are missing)\r\n`,
+    end(_totals, cut) {
+      const parts = missing?.() ?? [];
+      const notPermitted = parts.length === 0 ? '' : `#not permitted: ${parts.join(' ')}\r\n`;
+      if (cut === null) return notPermitted;
+      const reason = cut.reason.replace(/[\r\n",;]/g, ' ');
+      return `${notPermitted}#incomplete: ${reason} (${cut.objects} objects are missing)\r\n`;
+    },
   };
 }
 

@@ -14,7 +14,7 @@ import { type Answer, startTestService, type TestService, testUri } from '../sup
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-const KINDS = ['mileage', 'trips', 'stops', 'geofences', 'utilization'];
+const KINDS = ['mileage', 'trips', 'stops', 'geofences', 'utilization', 'shift'];
 /** What a kind needs. */
 const pathOf = (kind: string, query: string): string =>
   `reports/${kind}?${query}${kind === 'utilization' ? '&param=mode' : ''}`;
@@ -522,6 +522,7 @@ describe('a report that would read too much', () => {
     const id = await createObject(vans, 'Of all', [
       ...drive(MONDAY + 8 * HOUR, 10),
       ...['on', 'off'].map((mode, minute) => ({ ...there, time: there.time + minute * MINUTE, mode })),
+      { time: MONDAY + 11 * HOUR, online: false },
     ]);
     const query = `objects=${id}&${WEEK}`;
     expect((await ask(kind, query)).totals.rows).toBeGreaterThan(0);

@@ -183,6 +183,7 @@ const PLAIN_ROUTES: readonly (readonly [
   ['GET', 'reports/stops?objects=nothing&from=2026-11-16', undefined, 200, 'callers'],
   ['GET', 'reports/geofences?objects=nothing&from=2026-11-16', undefined, 200, 'callers'],
   ['GET', 'reports/utilization?objects=nothing&from=2026-11-16&param=door', undefined, 200, 'callers'],
+  ['GET', 'reports/shift?objects=nothing&from=2026-11-16', undefined, 200, 'callers'],
   ['POST', 'reports/mileage', {}, 405, 'callers'],
   ['DELETE', 'auth/token', undefined, 405, 'callers'],
   ['GET', 'auth/nothing', undefined, 404, 'callers'],

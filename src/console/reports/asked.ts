@@ -22,7 +22,7 @@ export function askedOf(query: Query, nowMs: number, firstDay: number): Asked {
 }
 
 /** Kinds that can be divided into days, weeks or months. */
-export const isDivisible = (kind: ReportName): boolean => kind !== 'trips' && kind !== 'stops';
+export const isDivisible = (kind: ReportName): boolean => !['trips', 'stops', 'shift'].includes(kind);
 
 /** The query of the request. */
 export function toRequest(query: Query, { kind, from, to }: Asked, tz: string): Query {

@@ -5,10 +5,14 @@ import { formatDistance, formatSpeed } from '../text/measures.js';
 import { formatSpan } from '../text/spans.js';
 import type { Cell, Row } from './order.js';
 
+export type ShiftPart = 'alarms' | 'commands' | 'notes' | 'packets' | 'users';
+
 export interface ReportAnswer {
   readonly rows: readonly Row[];
   readonly totals: Readonly<Record<string, number | null>> & { readonly rows: number; readonly objects: number };
   readonly cut: { readonly reason: string; readonly objects: number } | null;
+  /** Of a shift: what the caller may not read. */
+  readonly missing?: readonly ShiftPart[];
 }
 
 export interface Column {
@@ -20,7 +24,19 @@ export interface Column {
   readonly isPlace?: boolean;
 }
 
-type Kind = 'text' | 'time' | 'distance' | 'span' | 'speed' | 'count' | 'share' | 'value' | 'place';
+type Kind =
+  | 'text'
+  | 'time'
+  | 'distance'
+  | 'span'
+  | 'speed'
+  | 'count'
+  | 'share'
+  | 'value'
+  | 'place'
+  | 'happening'
+  | 'status'
+  | 'severity';
 
 const SHOW: Readonly<Record<Kind, (cell: Cell) => string>> = {
   text: String,
@@ -31,6 +47,9 @@ const SHOW: Readonly<Record<Kind, (cell: Cell) => string>> = {
   count: (cell) => formatNumber(Number(cell)),
   share: (cell) => formatNumber(Number(cell), { style: 'percent', maximumFractionDigits: 1 }),
   value: (cell) => (cell === 'true' || cell === 'false' ? t(`value.${cell}`) : String(cell)),
+  happening: (cell) => t(`reports.happened.${cell}` as TextKey),
+  status: (cell) => t(`reports.status.${cell}` as TextKey),
+  severity: (cell) => t(`severity.${cell}` as TextKey),
   place: (cell) => {
     const [lon = 0, lat = 0] = cell as readonly number[];
     return `${lat.toFixed(5)}, ${lon.toFixed(5)}`;
@@ -40,7 +59,7 @@ const SHOW: Readonly<Record<Kind, (cell: Cell) => string>> = {
 const column = (name: string, kind: Kind): Column => ({
   name,
   title: `reports.${name}` as TextKey,
-  isNumber: !['text', 'time', 'value', 'place'].includes(kind),
+  isNumber: ['distance', 'span', 'speed', 'count', 'share'].includes(kind),
   isPlace: kind === 'place',
   show: (cell) =>
     cell !== null && cell !== undefined ? SHOW[kind](cell) : kind === 'value' ? t('reports.others') : '',
@@ -81,6 +100,16 @@ const OF_KIND: Readonly<Record<ReportName, readonly Column[]>> = {
     column('duration', 'span'),
     column('share', 'share'),
     column('times', 'count'),
+  ],
+  shift: [
+    { ...column('kind', 'happening'), title: 'reports.happening' },
+    FROM,
+    TO,
+    column('text', 'text'),
+    column('severity', 'severity'),
+    column('status', 'status'),
+    column('login', 'text'),
+    column('acknowledged', 'time'),
   ],
 };
 

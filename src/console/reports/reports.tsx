@@ -215,11 +215,17 @@ function Result({ kind, requested, sort, onSort }: ResultProps) {
   const answer = data.value;
   if (error.value) return <Problem error={error.value} />;
   if (answer === null) return <Skeleton rows={6} />;
+  const { missing = [] } = answer;
   return (
     <>
       {answer.cut !== null && (
         <p class="problem" role="alert">
           {t('reports.cut', { count: formatNumber(answer.cut.objects) })} {answer.cut.reason}
+        </p>
+      )}
+      {missing.length > 0 && (
+        <p class="quiet">
+          {t('reports.missing', { parts: missing.map((part) => t(`reports.part.${part}`)).join(', ') })}
         </p>
       )}
       <ReportTable kind={kind} answer={answer} every={requested.every} sort={sort} onSort={onSort} />

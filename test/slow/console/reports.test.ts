@@ -40,6 +40,12 @@ beforeAll(async () => {
   await service.admin('POST', 'objects', { id: 'other', name: 'other' });
 }, 60_000);
 
+/** From a time to today, as the address of the page has it. */
+const daysOf = (fromMs: number): string => {
+  const dayOf = (timeMs: number): string => new Date(timeMs).toLocaleDateString('sv');
+  return `from=${dayOf(fromMs)}&to=${dayOf(Date.now())}`;
+};
+
 const namesIn = (page: Page): Promise<string[]> => page.locator('.report tbody td:first-child').allTextContents();
 const shows = (page: Page, names: readonly string[]): Promise<void> =>
   eventually(async () => expect(await namesIn(page)).toEqual(names));
@@ -155,6 +161,26 @@ test('asks for a parameter, and shows how long it had each value', async () => {
       expect.stringMatching(/^(Yes|No)\d/),
     ]),
   );
+});
+
+test('hands over a shift: when an object was offline, who wrote and sent what', async () => {
+  const id = 'handed over';
+  await service.admin('POST', 'objects', { id, name: id });
+  const sinceMs = Date.now() - MINUTE_MS;
+  await service.admin('POST', `objects/${id}/packets`, [{ time: sinceMs, online: false }]);
+  expect((await service.admin('POST', `objects/${id}/notes`, { text: 'Check the door' })).status).toBe(200);
+  expect((await service.admin('POST', `objects/${id}/commands/stop`, {})).status).toBe(200);
+  const days = daysOf(sinceMs);
+  const page = await browser.openAs(`/reports?kind=shift&objects=${encodeURIComponent(id)}&${days}`);
+  const rows = page.locator('.report tbody tr');
+  await eventually(async () => {
+    const texts = (await rows.allTextContents()).sort();
+    expect(texts).toHaveLength(3);
+    expect(texts.find((text) => text.includes('Offline'))).toBeDefined();
+    expect(texts.find((text) => text.includes('Note'))).toMatch(/Check the door.*admin/);
+    expect(texts.find((text) => text.includes('Command'))).toMatch(/stop.*Queued.*admin/);
+  });
+  expect(await page.getByLabel('One row for each').count()).toBe(0);
 });
 
 test('has no fault of accessibility in either theme, on a phone, and nothing wider than it', async () => {
