@@ -20,6 +20,8 @@ export interface Column {
   readonly title: TextKey;
   readonly isNumber: boolean;
   readonly show: (cell: Cell) => string;
+  /** Whether its text may have many words, which take several lines. */
+  readonly isLong?: boolean;
   /** Whether it is a place on the map: longitude and latitude. */
   readonly isPlace?: boolean;
 }
@@ -105,11 +107,11 @@ const OF_KIND: Readonly<Record<ReportName, readonly Column[]>> = {
     { ...column('kind', 'happening'), title: 'reports.happening' },
     FROM,
     TO,
-    column('text', 'text'),
     column('severity', 'severity'),
     column('status', 'status'),
     column('login', 'text'),
     column('acknowledged', 'time'),
+    { ...column('text', 'text'), isLong: true },
   ],
 };
 

@@ -101,8 +101,8 @@ function Cells({ row, columns }: { row: Row; columns: readonly Column[] }) {
   const interval = typeof from === 'number' && typeof to === 'number' ? `?from=${from}&to=${to}` : '';
   return (
     <tr>
-      {columns.map(({ name, isNumber, isPlace, show }) => (
-        <td key={name} class={isNumber ? 'number' : undefined}>
+      {columns.map(({ name, isNumber, isLong, isPlace, show }) => (
+        <td key={name} class={isNumber ? 'number' : isLong ? 'long' : undefined}>
           {name === 'name' && <a href={toAddress(`/objects/${row.object}/history${interval}`)}>{row.name}</a>}
           {isPlace && row[name] && <a href={toAddress(mapPathOf(row[name]))}>{show(row[name])}</a>}
           {name !== 'name' && !isPlace && show(row[name] ?? null)}

@@ -168,7 +168,9 @@ test('hands over a shift: when an object was offline, who wrote and sent what', 
   await service.admin('POST', 'objects', { id, name: id });
   const sinceMs = Date.now() - MINUTE_MS;
   await service.admin('POST', `objects/${id}/packets`, [{ time: sinceMs, online: false }]);
-  expect((await service.admin('POST', `objects/${id}/notes`, { text: 'Check the door' })).status).toBe(200);
+  expect(
+    (await service.admin('POST', `objects/${id}/notes`, { text: `Check the door${' again'.repeat(60)}` })).status,
+  ).toBe(200);
   expect((await service.admin('POST', `objects/${id}/commands/stop`, {})).status).toBe(200);
   const days = daysOf(sinceMs);
   const page = await browser.openAs(`/reports?kind=shift&objects=${encodeURIComponent(id)}&${days}`);
@@ -177,10 +179,16 @@ test('hands over a shift: when an object was offline, who wrote and sent what', 
     const texts = (await rows.allTextContents()).sort();
     expect(texts).toHaveLength(3);
     expect(texts.find((text) => text.includes('Offline'))).toBeDefined();
-    expect(texts.find((text) => text.includes('Note'))).toMatch(/Check the door.*admin/);
-    expect(texts.find((text) => text.includes('Command'))).toMatch(/stop.*Queued.*admin/);
+    expect(texts.find((text) => text.includes('Note'))).toMatch(/admin.*Check the door/);
+    expect(texts.find((text) => text.includes('Command'))).toMatch(/Queued.*admin.*stop/);
+  });
+  // A long note takes several lines, so that nothing beside it is pushed out of the page.
+  const table = page.locator('.report .table');
+  await eventually(async () => {
+    expect(await table.evaluate((one) => one.scrollWidth <= one.clientWidth)).toBe(true);
   });
   expect(await page.getByLabel('One row for each').count()).toBe(0);
+  if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/reports-shift.png` });
 });
 
 test('has no fault of accessibility in either theme, on a phone, and nothing wider than it', async () => {
