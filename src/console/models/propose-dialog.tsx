@@ -72,7 +72,8 @@ interface ChoicesProps extends Pick<ProposeProps, 'onAdd'> {
 
 function Choices({ proposals, onAdd }: ChoicesProps) {
   const search = useSignal('');
-  const leftOut = useSignal<ReadonlySet<string>>(new Set());
+  // Nobody adds what is not shown without having asked for it.
+  const leftOut = useSignal(namesOf(proposals.slice(MOST_SHOWN)));
   if (proposals.length === 0) return <p class="quiet">{t('proposals.none')}</p>;
   const wanted = fold(search.value.trim());
   const found = proposals.filter(({ name }) => fold(name).includes(wanted));
@@ -81,9 +82,6 @@ function Choices({ proposals, onAdd }: ChoicesProps) {
     const next = new Set(leftOut.value);
     if (!next.delete(name)) next.add(name);
     leftOut.value = next;
-  };
-  const leaveOut = (names: readonly Proposal[]): void => {
-    leftOut.value = new Set(names.map(({ name }) => name));
   };
   return (
     <>
@@ -111,13 +109,19 @@ function Choices({ proposals, onAdd }: ChoicesProps) {
         >
           {tn('proposals.add', chosen.length)}
         </button>
-        <button type="button" class="button" onClick={() => leaveOut(chosen.length === 0 ? [] : proposals)}>
+        <button
+          type="button"
+          class="button"
+          onClick={() => write(leftOut)(namesOf(chosen.length === 0 ? [] : proposals))}
+        >
           {t(chosen.length === 0 ? 'proposals.all' : 'proposals.noneOfThem')}
         </button>
       </p>
     </>
   );
 }
+
+const namesOf = (proposals: readonly Proposal[]): ReadonlySet<string> => new Set(proposals.map(({ name }) => name));
 
 interface ListProps {
   readonly proposals: readonly Proposal[];

@@ -178,3 +178,17 @@ test('proposes parameters of a new model out of the packets of an object that is
   const { data } = await read(page.url().split('/').at(-1) as string);
   expect(data).toEqual({ children: [{ type: 'argument', id: 'pressure', dataType: 'number' }] });
 });
+
+test('chooses no proposal that is not shown', async () => {
+  const id = await create('Talkative');
+  await service.admin('POST', 'objects', { id: 'talkative', name: 'Talkative', model: id });
+  const packet = Object.fromEntries(Array.from({ length: 120 }, (_, nth) => [`value${nth}`, nth]));
+  await service.admin('POST', 'objects/talkative/packets', packet);
+  const page = await browser.openAs(`/models/${id}`);
+  await page.getByRole('button', { name: 'From packets' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Parameters in packets' });
+  await dialog.getByRole('button', { name: 'Add 100 parameters' }).waitFor();
+  await dialog.getByRole('searchbox').fill('value119');
+  await dialog.getByRole('checkbox', { name: /value119/ }).check();
+  await dialog.getByRole('button', { name: 'Add 101 parameters' }).waitFor();
+});
