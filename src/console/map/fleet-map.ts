@@ -5,7 +5,7 @@ import type { Geofence } from '../state/geofences.js';
 import { placeOf } from '../state/places.js';
 import { type BaseMap, type BaseMapOptions, createBaseMap, isReduced } from './base-map.js';
 import { CLOSE_ZOOM, FIT, type MapPlace, WORLD_PX } from './camera.js';
-import { createLaterLayer } from './later-layer.js';
+import { createLazyLayer } from './lazy-layer.js';
 import { toLat, toLon, toX, toY } from './mercator.js';
 import type { NameCanvas } from './name-canvas.js';
 import { ObjectPoints, type View } from './object-points.js';
@@ -110,13 +110,13 @@ export function createFleetMap(container: HTMLElement, options: FleetMapOptions)
 
 /** What is drawn beneath the objects. */
 const createLayers = (base: BaseMap, isDark: () => boolean) => ({
-  geofences: createLaterLayer<readonly Geofence[]>(
+  geofences: createLazyLayer<readonly Geofence[]>(
     base,
     () => import('./geofence-layer.js').then(({ createGeofenceLayer }) => createGeofenceLayer),
     { isDark, isEmpty: ({ length }) => length === 0 },
   ),
   /** Of the selected object. */
-  trail: createLaterLayer<string | null>(
+  trail: createLazyLayer<string | null>(
     base,
     () => import('./trail.js').then(({ createTrailLayer }) => createTrailLayer),
     {

@@ -4,7 +4,7 @@ import type { ExpressionSpecification, GeoJSONSource, Map as GlMap, LayerSpecifi
 import { toColor } from '../parts/color.js';
 import type { Geofence } from '../state/geofences.js';
 import { toFeature } from './geofence-shapes.js';
-import type { Layer } from './later-layer.js';
+import type { Layer } from './lazy-layer.js';
 
 const COLORS = {
   light: { line: '#7a3fb8', text: '#5c2f8c', halo: '#ffffff' },

@@ -8,7 +8,7 @@ import { nowMs } from '../state/clock.js';
 import { objectRevision, objects, onPacket, stateRevision } from '../state/fleet.js';
 import { positionOf } from '../state/places.js';
 import { may } from '../state/session.js';
-import type { Layer } from './later-layer.js';
+import type { Layer } from './lazy-layer.js';
 
 const TRAIL_MS = 600_000;
 /** Of the line as the service simplifies it. */

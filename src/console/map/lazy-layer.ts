@@ -10,7 +10,7 @@ export interface Layer<S> {
 type CreateLayer<S> = (map: GlMap, isDark: boolean) => Layer<S>;
 
 /** The layer shows nothing when the page has gone on, or when the server is away. `isEmpty`: there is nothing to load it for. */
-export function createLaterLayer<S>(
+export function createLazyLayer<S>(
   { map, loaded }: BaseMap,
   load: () => Promise<CreateLayer<S>>,
   { isDark, isEmpty }: { readonly isDark: () => boolean; readonly isEmpty: (shown: S) => boolean },
