@@ -69,8 +69,8 @@ const expectLength = (page: Page, leastPx: number, mostPx: number): Promise<void
 test('draws where the selected object was in the last ten minutes, and goes on as it moves', async () => {
   const { lon, send } = await addObject('moving');
   await send(-250, 30 * MINUTE_MS);
-  await send(-200, 8 * MINUTE_MS);
-  await send(-100, 4 * MINUTE_MS);
+  await send(-200, 6 * MINUTE_MS);
+  await send(-100, 2 * MINUTE_MS);
   const page = await browser.openAs('/');
   await openMap(page, 'moving', lon);
   await expectLength(page, 0, 20);
@@ -84,14 +84,14 @@ test('draws where the selected object was in the last ten minutes, and goes on a
 
 test('draws nothing of packets that are removed meanwhile', async () => {
   const { lon, send } = await addObject('removed');
-  await send(-200, 8 * MINUTE_MS);
-  await send(-100, 4 * MINUTE_MS);
+  const to = new Date(Date.now() - 4 * MINUTE_MS).toISOString();
+  await send(-200, 6 * MINUTE_MS);
+  await send(-100, 2 * MINUTE_MS);
   await send(0, 0);
   const page = await browser.openAs('/');
   await openMap(page, 'removed', lon);
   await select(page, 'removed');
   await expectLength(page, 150, 210);
-  const to = new Date(Date.now() - 6 * MINUTE_MS).toISOString();
   expect((await service.admin('DELETE', `objects/removed/packets?from=0&to=${to}`)).status).toBe(200);
   await expectLength(page, 60, 110);
 });
