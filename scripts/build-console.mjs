@@ -29,6 +29,8 @@ const common = /** @satisfies {import('esbuild').BuildOptions} */ ({
   target: ['es2022'],
   logLevel: 'error',
   legalComments: 'none',
+  // What libraries tell their developers.
+  pure: ['console.warn', 'console.info', 'console.log', 'console.debug'],
   outdir: out,
   entryNames: '[name]-[hash]',
   chunkNames: '[name]-[hash]',
@@ -90,6 +92,7 @@ const RARELY_NEEDED = new Set([
   'labels.ts',
   'labels.tsx',
   'map-view.tsx',
+  'polling.ts',
   'search-field.tsx',
   'values.tsx',
   'virtual-list.tsx',
@@ -252,6 +255,14 @@ function brotli(bytes) {
   });
 }
 
+/** At the same address after each build: browsers compare it with the one they have. */
+async function addServiceWorker(page) {
+  const digest = createHash('sha256').update(page).digest('hex').slice(0, 8);
+  const entry = { in: join(root, 'src', 'console', 'service-worker.ts'), out: 'service-worker' };
+  const define = { BUILD: JSON.stringify(digest) };
+  addOutputs(await build({ ...common, entryPoints: [entry], entryNames: '[name]', format: 'iife', define }));
+}
+
 async function write() {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
@@ -267,5 +278,6 @@ async function write() {
 
 const { first, preloads } = await bundle();
 const page = readPage(first);
+await addServiceWorker(page);
 const list = await write();
 writeFileSync(join(out, 'console.json'), JSON.stringify({ page, preloads, files: list }));

@@ -31,7 +31,7 @@ import { createApp } from './express.js';
 import { createGeocoder, type Geocoder } from './geocoder/geocoder.js';
 import { createHooks } from './hooks.js';
 import { type Jobs, startJobs } from './jobs.js';
-import { createFeed, type Feed } from './live/feed.js';
+import { createFeed, type Feed, type FeedOptions } from './live/feed.js';
 import { createFinders } from './live/finders.js';
 import { createSocketServer } from './live/socketio.js';
 import { openDatabase } from './open-database.js';
@@ -91,22 +91,24 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   let watcher: Watcher | null = null;
   const isLive = (): boolean => watcher?.isLive() ?? false;
   const deliveredToMs = (): number => watcher?.deliveredToMs() ?? 0;
+  const deliveredTo = (): string | null => watcher?.position() ?? null;
   const audit = createAudit({ database: prepared, log: log.child({ module: 'audit' }), now });
   lifecycle.onShutdown(() => audit.stop());
   const onDamaged = createDamageReporter({ audit, log, now, onRead: ops.metrics.packing.damagedRead });
   const database = { ...prepared, onDamaged };
   const listDatabase = { ...preparedForLists, onDamaged };
   const onFailedFormula = createFormulaReporter({ audit, log, now });
-  const caches = createCaches(database, { isLive, checkTurns: createCheckTurns(), onFailedFormula });
+  const caches = createCaches(database, { isLive, deliveredTo, checkTurns: createCheckTurns(), onFailedFormula });
   const { sessionLifetimeMs: lifetimeMs } = config.auth;
   const { basePath } = config.http;
   const identity = createIdentity({ database, secrets, lifetimeMs, basePath, now, accounts: caches.accounts });
   const { retentionDays, packAfterMs } = config;
   const aged = { retentionDays, packAfterMs, metrics: ops.metrics.packing };
-  const jobs = startJobs({ database, audit, ...aged, log: (module) => log.child({ module }), now });
+  const { accounts } = caches;
+  const jobs = startJobs({ database, audit, accounts, config, ...aged, log: (module) => log.child({ module }), now });
   lifecycle.onShutdown(() => jobs.stop());
   const facts = createClientFacts(config.http.trustProxy);
-  const feed = createLiveFeed(deps, { database, caches, identity, isLive });
+  const feed = createLiveFeed(deps, { database, caches, identity }, { isLive, deliveredTo, deliveredToMs });
   const commandWaiters = createCommandWaiters();
   const downlinks = createOwnDownlinks(deps, database);
   const watched = { database, caches, identity, audit, isLive };
@@ -196,16 +198,17 @@ interface Opened extends ContextDeps {
 
 function createLiveFeed(
   { config, log, now }: ContextDeps,
-  parts: { database: Database; caches: Caches; identity: Identity; isLive: () => boolean },
+  { database, caches, identity }: { database: Database; caches: Caches; identity: Identity },
+  stream: Pick<FeedOptions, 'isLive' | 'deliveredTo' | 'deliveredToMs'>,
 ): Feed {
-  const { database, caches, identity, isLive } = parts;
   return createFeed({
     identify: identity.identify,
+    wasAt: caches.accounts.wasAt,
     ...createFinders(database, createSubscriptionQueue()),
     openHistory: createHistory(database.client),
     findAudience: caches.audiences.find,
     prepareAudiences: caches.audiences.prepare,
-    isLive,
+    ...stream,
     maxSubscribers: config.live,
     log: log.child({ module: 'live' }),
     now,

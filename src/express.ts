@@ -35,6 +35,7 @@ import {
 } from './platform/http/request-log.js';
 import { createLoginRouter, createRouter } from './platform/http/route.js';
 import { createLimitFinder } from './platform/http/route-limits.js';
+import type { ScheduleDeps } from './reports/schedule-routes.js';
 import type { ReportDeps } from './reports/send.js';
 import type { SettingsDeps } from './settings/routes.js';
 import type { WebhookDeps } from './webhooks/routes.js';
@@ -56,6 +57,7 @@ export interface AppDeps
     NoteDeps,
     GeocoderRouteDeps,
     ReportDeps,
+    ScheduleDeps,
     ViewDeps,
     NotificationDeps {
   readonly audit: Audit;

@@ -7,9 +7,10 @@ import { sourceHooks } from './devices/sources/source-hooks.js';
 import type { StoreHooks } from './entities/hooks.js';
 import { type StoreHookDeps, storeHooks } from './entities/store-hooks.js';
 import { viewHooks } from './entities/view-hooks.js';
+import { type ScheduleHookDeps, scheduleHooks } from './reports/schedule-hooks.js';
 import { type HandlerHookDeps, handlerHooks } from './webhooks/handler-hooks.js';
 
-export type AllHookDeps = UserHookDeps & ObjectHookDeps & StoreHookDeps & HandlerHookDeps;
+export type AllHookDeps = UserHookDeps & ObjectHookDeps & StoreHookDeps & HandlerHookDeps & ScheduleHookDeps;
 
 export function createHooks(deps: AllHookDeps): ReadonlyMap<string, StoreHooks> {
   return new Map<string, StoreHooks>([
@@ -23,5 +24,6 @@ export function createHooks(deps: AllHookDeps): ReadonlyMap<string, StoreHooks> 
     ['handlers', handlerHooks(deps)],
     ['rules', ruleHooks(deps)],
     ['views', viewHooks(deps)],
+    ['schedules', scheduleHooks(deps)],
   ]);
 }

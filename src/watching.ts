@@ -60,11 +60,15 @@ export async function startWatching(deps: WatchingDeps, lifecycle: Lifecycle): P
     downlinks.reset();
     workers.reset();
   };
+  const onSkipped = (): void => {
+    caches.invalidateAll();
+    feed.forget();
+  };
   const onStart = (position: string): void => {
     feed.begin(position);
     workers.begin(position);
   };
-  const start = () => startWatcher({ client, log, now, onStart, onBatch: feed.prepare, onChange, onGap });
+  const start = () => startWatcher({ client, log, now, onStart, onBatch: feed.prepare, onChange, onGap, onSkipped });
   const waiting = { signal: lifecycle.ending, onUnavailable: deps.onUnavailable };
   const watcher = await retryUntilAvailable(() => mapDriverErrors(start, null), waiting);
   lifecycle.onShutdown(() => watcher.stop());

@@ -8,9 +8,10 @@ import type { Caches } from './caches.js';
 import type { Config } from './config.js';
 import type { Change } from './core/change.js';
 import { findObjectIds } from './entities/object-ids.js';
-import { type Channels, createChannels } from './notifications/channels.js';
+import { type AssertSendsMail, type Channels, createChannels, createMailCheck } from './notifications/channels.js';
 import { createNotifier, type Notifier } from './notifications/notifier.js';
 import { kindOf } from './notifications/outbox.js';
+import { createPushKeys } from './notifications/push-keys.js';
 import { createTestLimits, type TestLimits } from './notifications/test-limits.js';
 import { createHistory } from './platform/mongo/changes/history.js';
 import type { Database } from './platform/mongo/driver/client.js';
@@ -45,6 +46,7 @@ export interface Workers {
     readonly sendTest: Webhooks['sendTest'];
     readonly requestReplay: Webhooks['requestReplay'];
     readonly channels: Channels;
+    readonly assertSendsMail: AssertSendsMail;
     readonly sendMessage: Channels['send'];
     readonly testLimits: TestLimits;
     readonly publicUrl: string | null;
@@ -65,7 +67,7 @@ export function createWorkers(parts: WorkerParts): Workers {
   const openHistory = createHistory(database.client);
   let reloaded = Promise.resolve();
   const resolve = createResolve();
-  const channels = createChannels(config.notifications, { networks: config.webhookNetworks, resolve });
+  const channels = createOwnChannels(parts, resolve);
   const webhooks = createWebhooks({
     database,
     log: parts.log.child({ module: 'webhooks' }),
@@ -75,7 +77,7 @@ export function createWorkers(parts: WorkerParts): Workers {
     findAccount: caches.accounts.findAccount,
     findObjects: (scope, keys) => findObjectIds(database, scope, keys),
     findScopeObjects: (scopes) => findScopeObjects(database, scopes),
-    findAudience: caches.audiences.find,
+    findAudience: caches.currentAudiences.find,
     openHistory,
     livePosition: () => engine.position(),
     ...records,
@@ -130,6 +132,7 @@ function createApi(
     requestReplay: webhooks.requestReplay,
     checkReceiver: (url) => checkReceiver(url, config.webhookNetworks, resolve),
     channels,
+    assertSendsMail: createMailCheck(config.notifications),
     sendMessage: channels.send,
     testLimits: createTestLimits(database.client),
     publicUrl: config.notifications.publicUrl,
@@ -156,6 +159,13 @@ const createOwnAlarms = (
     findObjects: (scope, keys) => findObjectIds(database, scope, keys),
     findScopeObjects: (scopes) => findScopeObjects(database, scopes),
     onHeldBack: createHeldBackReporter({ audit, log, now }),
+  });
+
+const createOwnChannels = ({ database, config }: WorkerParts, resolve: Resolve): Channels =>
+  createChannels(config.notifications, {
+    networks: config.webhookNetworks,
+    resolve,
+    pushKeys: createPushKeys(database),
   });
 
 const createOwnNotifier = ({ database, caches, audit, config, log, now }: WorkerParts, channels: Channels): Notifier =>

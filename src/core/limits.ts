@@ -245,6 +245,7 @@ export const LIMITS = {
   historiesAtOnce: 2,
   backfillAheadMs: 5 * SECOND_MS,
   backfillWaitMs: 500,
+  rightsDeliveryMs: 5 * SECOND_MS,
   watcherSilenceMs: 2 * SECOND_MS,
   watcherPauseMaxMs: 2 * SECOND_MS,
   groupMoveSettleMs: 30 * SECOND_MS,

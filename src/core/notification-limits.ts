@@ -1,9 +1,14 @@
 /** Limits of notifications. A part of `LIMITS`. */
-import { DAY_MS, HOUR_MS, KIB, MINUTE_MS, SECOND_MS } from './units.js';
+import { DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS } from './units.js';
 
 export const NOTIFICATION_LIMITS = {
   channelsPerUser: 10,
   channelUrlCharacters: 512,
+  pushEndpointCharacters: 1_024,
+  // How long a push service keeps a message for a browser that it cannot reach.
+  pushLifetimeMs: DAY_MS,
+  // Browsers take at most 4,096 bytes with what encrypts them.
+  pushBytes: 3_900,
   chatCharacters: 64,
   accountBodyBytes: 16 * KIB,
   // Tests of channels by one user, and the period in which they are counted.
@@ -55,6 +60,24 @@ export const NOTIFICATION_LIMITS = {
   notificationKeptMs: 30 * DAY_MS,
   reminderKeptMs: DAY_MS,
   notificationsShown: 100,
+
+  // Reports by mail: schedules of a tenant, mails of one run, the file of a mail and the rows in its text, and runs on request by one user.
+  schedulesPerTenant: 100,
+  scheduleRecipients: 100,
+  // Reports to one mail address, of all schedules, within this time.
+  scheduleMailsPerAddress: 100,
+  scheduleMailsPerAddressMs: DAY_MS,
+  scheduleFileBytes: 4 * MIB,
+  scheduleRowsShown: 20,
+  scheduleRunsAsked: 20,
+  scheduleRunsAskedMs: HOUR_MS,
+  // How often what is due is looked for, from when on a mail says that it is late, how often a run is tried while the database fails and how
+  // long it rests in between, and how long a mail is kept until it is sent.
+  scheduleCheckMs: 2 * SECOND_MS,
+  scheduleLateMs: 15 * MINUTE_MS,
+  scheduleAttempts: 10,
+  scheduleRetryMs: MINUTE_MS,
+  scheduleMailKeptMs: 2 * DAY_MS,
 
   // Messages to one person in this time; what comes then is held back, and reported as one.
   stormMessages: 20,

@@ -10,8 +10,10 @@ import type { JsonObject } from './json.js';
 import { LIMITS } from './limits.js';
 import { modelData } from './model.js';
 import { isValidOwnId, toOwnId } from './own-id.js';
+import { REPORT_KINDS } from './report-kinds.js';
 import { parseRule } from './rule/rule.js';
 import { SEVERITIES } from './rule/severity.js';
+import { MAIL_LANGUAGES, MAILED_INTERVALS, parseScheduledReport } from './scheduled-report.js';
 import { compileSchema } from './schema/schema.js';
 import { checkSource } from './source.js';
 import { SOURCE_KIND_NAMES } from './source-kinds.js';
@@ -273,6 +275,27 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
     references: ['_editor.user'],
     defaults: { active: true, severity: 'warning' },
     checkWhole: parseRule,
+  },
+  // Reports by mail.
+  schedules: {
+    fields: {
+      name,
+      report: z.enum(REPORT_KINDS, { error: `expected one of ${REPORT_KINDS.join(', ')}` }),
+      query: record.nullish(),
+      interval: z.enum(MAILED_INTERVALS, { error: `expected one of ${MAILED_INTERVALS.join(', ')}` }),
+      hours: record.nullish(),
+      cron: text(),
+      tz: text().nullish(),
+      to: record,
+      language: z.enum(MAIL_LANGUAGES, { error: `expected one of ${MAIL_LANGUAGES.join(', ')}` }).optional(),
+      active: z.boolean().optional(),
+    },
+    hidden: ['_scopes'],
+    service: ['due', 'asked', 'lastDue', 'lastRun'],
+    replaced: ['query', 'hours', 'to'],
+    texts: ['name', 'report'],
+    defaults: { query: {}, tz: 'UTC', language: 'en', active: true },
+    checkWhole: parseScheduledReport,
   },
   alarms: {
     fields: {},

@@ -31,6 +31,18 @@ export const EXAMPLES: Readonly<Record<string, { created: Part; changed: Part }>
     created: { name: 'Offline trucks', query: 'show=offline&label=truck&view=table', shared: true },
     changed: { name: 'Trucks that are away' },
   },
+  Schedule: {
+    created: {
+      name: 'Mileage of the week',
+      report: 'mileage',
+      query: { every: '1 day' },
+      interval: 'last week',
+      cron: '0 6 * * mon',
+      tz: 'Europe/Berlin',
+      to: { group: ROOT_GROUP_ID },
+    },
+    changed: { cron: '0 7 * * mon' },
+  },
   Handler: {
     created: { name: 'Backend', url: 'https://example.com/vigil' },
     changed: { name: 'Backend of Berlin' },

@@ -1,9 +1,10 @@
 /** The interface of hooks, and the checks that they share: references to existing entities, permissions that a caller may grant. */
 
 import type { ClientSession, ObjectId } from 'mongodb';
-import { type Caller, mayGrant, scopeOf } from '../core/access.js';
+import { type Caller, scopeOf } from '../core/access.js';
 import { type Entity, isId, type NewEntity } from '../core/entity.js';
 import { badRequest, forbidden, toApiError } from '../core/errors.js';
+import { mayGrant } from '../core/grants.js';
 import type { JsonObject } from '../core/json.js';
 import type { Store } from '../core/stores.js';
 import type { Database } from '../platform/mongo/driver/client.js';

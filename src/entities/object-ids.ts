@@ -2,13 +2,13 @@
 import { ObjectId } from 'mongodb';
 import type { Scope } from '../core/access.js';
 import { builtInStore } from '../core/stores.js';
-import type { Database } from '../platform/mongo/driver/client.js';
+import { COMMITTED_READ, type Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionOf } from '../platform/mongo/schema/collections.js';
 import { resolveKey } from '../platform/mongo/schema/lookup.js';
 import { scopeFilter } from '../platform/mongo/schema/visibility.js';
 
-/** The `_id`s of the visible ones among these objects, which are named by `_id` or own id. */
+/** The `_id`s of the visible ones among these objects, which are named by `_id` or own id. Subscribers keep them until a change. */
 export async function findObjectIds(database: Database, scope: Scope, keys: readonly string[]): Promise<string[]> {
   const store = builtInStore('objects');
   const ids: ObjectId[] = [];
@@ -21,7 +21,7 @@ export async function findObjectIds(database: Database, scope: Scope, keys: read
   const filter = { $and: [{ $or: [{ _id: { $in: ids } }, { id: { $in: ownIds } }] }, scopeFilter(store, scope)] };
   const found = await mapDriverErrors(() =>
     collectionOf(database, store)
-      .find(filter, { projection: { _id: 1 } })
+      .find(filter, { projection: { _id: 1 }, ...COMMITTED_READ })
       .toArray(),
   );
   return found.map(({ _id }) => String(_id));

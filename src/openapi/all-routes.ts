@@ -19,6 +19,7 @@ import { NOTIFICATION_ROUTES } from '../notifications/routes.js';
 import { PACKET_ROUTES } from '../packets/routes.js';
 import type { Route } from '../platform/http/route.js';
 import { REPORT_ROUTES } from '../reports/routes.js';
+import { SCHEDULE_ROUTES } from '../reports/schedule-routes.js';
 import { SETTINGS_ROUTES } from '../settings/routes.js';
 import { WEBHOOK_ROUTES } from '../webhooks/routes.js';
 import { SERVICE_ROUTES } from './routes.js';
@@ -34,6 +35,7 @@ export const FEATURE_ROUTES = [
   ...PACKET_ROUTES,
   ...TRACK_ROUTES,
   ...REPORT_ROUTES,
+  ...SCHEDULE_ROUTES,
   ...COMMAND_ROUTES,
   ...SOURCE_ROUTES,
   ...WEBHOOK_ROUTES,

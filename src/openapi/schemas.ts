@@ -98,6 +98,35 @@ const ADDED: Readonly<Record<string, { fields: Part; always?: readonly string[] 
     },
   },
   rules: { fields: { disabledReason: { ...TEXT, description: 'Why the rule does not run' } } },
+  schedules: {
+    fields: {
+      due: { ...TIME, type: ['integer', 'null'], description: 'When it is sent next; `null` while it is not active' },
+      asked: {
+        ...TIME,
+        type: ['integer', 'null'],
+        description: 'When somebody asked to have it sent now, until it is; otherwise `null`',
+      },
+      lastDue: {
+        ...TIME,
+        type: ['integer', 'null'],
+        description: 'When it was due last by its times; it is due again an hour later at the earliest',
+      },
+      lastRun: {
+        type: ['object', 'null'],
+        properties: {
+          time: TIME,
+          due: { ...TIME, description: 'When it was due' },
+          late: { type: 'boolean' },
+          status: { enum: ['sending', 'sent', 'failed'] },
+          mails: { type: 'integer', description: 'How many mails it sends' },
+          error: { type: ['string', 'null'] },
+        },
+        required: ['time', 'due', 'late', 'status', 'mails', 'error'],
+        description: 'What became of it last; `null` before the first time',
+      },
+    },
+    always: ['due', 'asked', 'lastDue', 'lastRun'],
+  },
   alarms: {
     fields: {
       rule: ID,

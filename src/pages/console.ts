@@ -42,6 +42,8 @@ const FOLDERS = ['../../../console/', '../../../dist/console/'].map((path) =>
 const FILES = '/console/';
 const PAGES =
   /^\/(?:s|log|wall\/[^/]+|nearest|compare|reports|alarms(?:\/[^/]+)?|welcome|geofences|(?:models|rules)(?:\/[^/]+)?|data(?:\/[^/]+)?|objects\/[^/]+(?:\/(?:live|history|commands|settings))?|access(?:\/\w+)?|account(?:\/\w+)?)?\/?$/;
+/** It may act for all pages below its own address, so it lies above them. */
+const SERVICE_WORKER = '/service-worker.js';
 /** Nobody mistypes these by hand. */
 const NO_PAGES = /^\/(?:api|console)\//i;
 /** File names contain a digest of the content, so the content never changes. */
@@ -84,11 +86,12 @@ export function createConsole(deps: ConsoleDeps): Console {
   const pages: RequestHandler = (req, res, next) => {
     if (req.method !== 'GET' && req.method !== 'HEAD') next();
     else if (req.path === TILES_PATH && sendTiles !== null) return sendTiles(req, res, next);
-    else if (req.path.startsWith(FILES)) {
+    else if (req.path.startsWith(FILES) || req.path === SERVICE_WORKER) {
+      const isWorker = req.path === SERVICE_WORKER;
       res.setHeader('Content-Security-Policy', pagesNow().policy);
-      const file = built.files.get(req.path.slice(FILES.length));
+      const file = built.files.get(req.path.slice((isWorker ? '/' : FILES).length));
       if (file === undefined) next();
-      else sendFile(req, res, file);
+      else sendFile(req, res, file, isWorker ? 'no-cache' : FOREVER);
     } else if (PAGES.test(req.path)) {
       res.vary('Accept');
       if (wantsPage(req)) answer(req, res);
@@ -168,11 +171,11 @@ function sendPage(res: Response, page: Buffer): void {
   send(res, 'text/html; charset=utf-8', page);
 }
 
-function sendFile(req: Request, res: Response, { type, bytes }: File): void {
+function sendFile(req: Request, res: Response, { type, bytes }: File, caching: string): void {
   // Browsers offer Brotli only over TLS and to their own machine.
   const coding = ['br', 'gzip'].find((name) => req.acceptsEncodings(name)) ?? 'identity';
   res.vary('Accept-Encoding');
-  res.setHeader('Cache-Control', FOREVER);
+  res.setHeader('Cache-Control', caching);
   if (coding !== 'identity') res.setHeader('Content-Encoding', coding);
   send(res, `${type}; charset=utf-8`, bytes.get(coding) as Buffer);
 }

@@ -7,7 +7,8 @@ import { entityOf, eventsOf, expectRefusal } from '../support/answers.js';
 import { ADMIN, type Listener, useService } from '../support/fixture.js';
 
 const clock = { ms: Date.now() };
-const service = useService({ now: () => clock.ms });
+const MAIL = { SMTP_URL: 'smtp://127.0.0.1:9', MAIL_FROM: 'vigil@example.com' };
+const service = useService({ now: () => clock.ms, env: MAIL });
 const ADMIN_ID = '000000000000000000000002';
 const ROOT_ID = '000000000000000000000001';
 const MODEL_ID = '000000000000000000000010';
@@ -27,6 +28,8 @@ interface Row {
   /** A change of a field of the store's own. */
   patch: Record<string, unknown>;
 }
+
+const SCHEDULE = { name: 'Trips', report: 'trips', interval: 'yesterday', cron: '0 6 * * mon' };
 
 const ROWS: Row[] = [
   {
@@ -96,6 +99,22 @@ const ROWS: Row[] = [
     adds: { shared: false },
     required: ['name', 'query'],
     patch: { query: 'view=map' },
+  },
+  {
+    store: 'schedules',
+    body: () => ({ ...SCHEDULE, to: { users: [ADMIN_ID] } }),
+    adds: {
+      query: {},
+      tz: 'UTC',
+      language: 'en',
+      active: true,
+      due: expect.any(Number),
+      asked: null,
+      lastDue: null,
+      lastRun: null,
+    },
+    required: ['name', 'report', 'interval', 'cron', 'to'],
+    patch: { language: 'de' },
   },
   { store: 'trucks', body: () => ({ plate: 'A1', axles: 3 }), required: ['plate'], patch: { axles: 2 } },
   {

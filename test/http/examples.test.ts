@@ -24,7 +24,9 @@ interface Operation {
 const geocoder = createServer((req, res) => {
   res.end(req.url?.startsWith('/reverse') ? '{"error":"Unable to geocode"}' : '[]');
 });
-const env: Record<string, string> = { WEBHOOK_NETWORKS: '127.0.0.1' };
+/** No mail server is there, and none is asked. */
+const MAIL = { SMTP_URL: 'smtp://127.0.0.1:9', MAIL_FROM: 'vigil@example.com' };
+const env: Record<string, string> = { WEBHOOK_NETWORKS: '127.0.0.1', ...MAIL };
 beforeAll(async () => {
   await new Promise<void>((resolve) => geocoder.listen(0, '127.0.0.1', () => resolve()));
   env.GEOCODER_URL = `http://127.0.0.1:${(geocoder.address() as AddressInfo).port}`;

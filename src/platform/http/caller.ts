@@ -1,8 +1,7 @@
-/** The caller of a request, and the path and method that its permissions are compared with. */
+/** The caller of a request, and the path that its permissions are compared with. */
 import type { Response } from 'express';
 import { type Caller, type Scope, scopeOf, toSegments } from '../../core/access.js';
 import { badRequest } from '../../core/errors.js';
-import { isReport } from '../../core/report-kinds.js';
 
 /** The caller that `authorize` identified. */
 export function callerOf(res: Response): Caller {
@@ -12,18 +11,6 @@ export function callerOf(res: Response): Caller {
 export function scopeIn(res: Response): Scope {
   return scopeOf(callerOf(res));
 }
-
-// Every caller may read the own identity and log out. Live events are filtered by the feed, and `/series` and reports check the
-// permission for each object.
-export const isForAll = ([first, second, ...others]: readonly string[]): boolean =>
-  FOR_ALL.has(first) ||
-  (first === 'series' && second === undefined) ||
-  (first === 'reports' && isReport(second) && others.length === 0);
-const FOR_ALL: ReadonlySet<string | undefined> = new Set(['auth', 'events']);
-
-// Reading audit events requires `* /audit`, and settings `* /settings`; `GET /*` is not enough.
-export const requiredMethod = (method: string, [store]: readonly string[]): string =>
-  store === 'audit' || store === 'settings' ? '*' : method;
 
 /** The segments of a path, normalized like in the router, which ignores the case of route names. */
 export function toRouteSegments(path: string): string[] {

@@ -40,8 +40,10 @@ describe('Limits', () => {
   };
   /** Internal limits, which no user meets. */
   const INTERNAL = [
+    'rightsDeliveryMs',
     'itemsPerTurn',
     'rulesReadTogether',
+    'alarmsRaisedTogether',
     'memoryStepBytes',
     'spareBufferBytes',
     'spareBuffers',
@@ -60,6 +62,7 @@ describe('Limits', () => {
     'cachedAccounts',
     'mailConnections',
     'notificationCheckMs',
+    'scheduleCheckMs',
     'noticesAtOnce',
     'notificationLanes',
     'notificationBatch',
@@ -353,6 +356,10 @@ describe('Stores', () => {
     kind: 'json',
     when: WHEN,
     query: 'view=table',
+    report: 'trips',
+    interval: 'today',
+    cron: '0 6 * * *',
+    to: {},
   };
 
   test('lists the names', () => expect(firstCodes(rows)).toEqual([...STORES.keys()]));

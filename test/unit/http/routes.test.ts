@@ -1,7 +1,8 @@
 /** What routes declare, compared with what the service does. */
 import { expect, test } from '@jest/globals';
+import { isForAll } from '../../../src/core/route-access.js';
 import { DOCUMENTED_ROUTES, ROUTES } from '../../../src/openapi/all-routes.js';
-import { isForAll, toRouteSegments } from '../../../src/platform/http/caller.js';
+import { toRouteSegments } from '../../../src/platform/http/caller.js';
 import { createLimitFinder } from '../../../src/platform/http/route-limits.js';
 
 const routes = ROUTES.map(

@@ -263,6 +263,21 @@ test('profile traccar forwards positions and events to a source, through the pro
     expect(environment[`${name}_HEADER`]).toBe(`Authorization: Bearer \${TRACCAR_KEY:-}`);
   }
   expect(environment.CONFIG_USE_ENVIRONMENT_VARIABLES).toBe('true');
+  // As Traccar names the variables of its keys: those of the guide.
+  const keys = [...readFileSync('docs/how-to/traccar.md', 'utf8').matchAll(/<entry key='([^']+)'>/g)].map(
+    ([, key]) => key,
+  );
+  const toVariable = (key = '') =>
+    key
+      .replaceAll('.', '_')
+      .replaceAll(/\p{Lu}/gu, '_$&')
+      .toUpperCase();
+  // The image has the others of the database.
+  const ofImage = ['DATABASE_DRIVER', 'DATABASE_USER', 'DATABASE_PASSWORD'];
+  const given = Object.keys(environment).filter(
+    (name) => !['JAVA_TOOL_OPTIONS', 'CONFIG_USE_ENVIRONMENT_VARIABLES', 'LOGGER_CONSOLE'].includes(name),
+  );
+  expect(given.sort()).toEqual([...new Set(keys.map(toVariable))].filter((name) => !ofImage.includes(name)).sort());
   expect(reached).toEqual(['outside']);
   expect(services.proxy?.networks).toContain('outside');
   const others = all.filter(

@@ -94,6 +94,7 @@ export async function prepareCollections(db: Db): Promise<void> {
     prepare(db, 'alarmStates', [{ key: { partition: 1, due: 1 } }], { present, options: {} }),
     prepare(db, 'alarmNotices', [{ key: { partition: 1, due: 1 } }], { present, options: {} }),
     prepare(db, 'notifications', NOTIFICATION_INDEXES, { present, options: {} }),
+    prepare(db, 'reportMails', [{ key: { _expires: 1 }, expireAfterSeconds: 0 }], { present, options: {} }),
     prepare(db, 'channelCodes', [{ key: { expires: 1 }, expireAfterSeconds: 0 }], { present, options: {} }),
     prepare(db, 'partitions', [], { present, options: {} }),
   ]);
@@ -153,7 +154,7 @@ const COMMAND_INDEXES: readonly IndexDescription[] = [
   { key: { _holder: 1 }, partialFilterExpression: { _holder: { $exists: true } } },
 ];
 
-/** What is due in a partition, what waits and was sent over a channel, what an alarm has told, and a digest stands for. */
+/** What is due in a partition, what waits and was sent over a channel, what an alarm has told, a digest stands for, and a report was sent with. */
 const NOTIFICATION_INDEXES: IndexDescription[] = [
   {
     key: { partition: 1, next: 1, user: 1, channel: 1 },
@@ -163,6 +164,7 @@ const NOTIFICATION_INDEXES: IndexDescription[] = [
   { key: { user: 1, channel: 1, sent: 1 }, partialFilterExpression: { sent: { $exists: true } } },
   { key: { alarm: 1, user: 1 } },
   { key: { digest: 1 }, partialFilterExpression: { digest: { $exists: true } } },
+  { key: { mail: 1 }, partialFilterExpression: { mail: { $exists: true } } },
   { key: { _expires: 1 }, expireAfterSeconds: 0 },
 ];
 
@@ -213,6 +215,11 @@ function indexesOf(store: Store): IndexDescription[] {
   if (store.throughObjects === 'groups') indexes.push({ key: { group: 1, _id: 1 } });
   if (store.name === 'commands') indexes.push(...COMMAND_INDEXES);
   if (store.name === 'alarms') indexes.push(...ALARM_INDEXES);
+  if (store.name === 'schedules') {
+    for (const field of ['asked', 'due']) {
+      indexes.push({ key: { [field]: 1, _id: 1 }, partialFilterExpression: { [field]: { $gt: 0 } } });
+    }
+  }
   if (store.name === 'notes') indexes.push({ key: { object: 1, time: 1, _id: 1 } });
   return indexes;
 }
