@@ -93,6 +93,7 @@ const STORES = [
   'geofences',
   'labels',
   'views',
+  'schedules',
   'handlers',
   'sources',
   'stores',

@@ -21,6 +21,10 @@ export type EventSignal =
   /** There is no event up to there that was not received. */
   | { readonly kind: 'position'; readonly position: string };
 
+/** Null for a gap: where a stream is after it, the next signal says. */
+export const positionOf = (signal: EventSignal): string | null =>
+  signal.kind === 'event' ? signal.event.position : signal.position;
+
 export interface EventRequest {
   readonly objects?: readonly string[] | undefined;
   readonly events?: readonly EventName[] | undefined;

@@ -28,7 +28,7 @@ export function createMailer({ url, from }: MailSettings): Mailer {
   });
   const host = /@([^\s@<>]+)>?$/.exec(from)?.[1] ?? 'vigil';
   return {
-    async send(address, { id, title, text, link, severity }, signal) {
+    async send(address, { id, title, text, link, severity, file }, signal) {
       try {
         const sending = transport.sendMail({
           from,
@@ -37,6 +37,7 @@ export function createMailer({ url, from }: MailSettings): Mailer {
           text: link === null ? text : `${text}\n\n${link}\n`,
           messageId: `<${id}@${host}>`,
           priority: severity === 'critical' ? 'high' : 'normal',
+          ...(file && { attachments: [{ filename: file.name, content: file.content, contentType: 'text/csv' }] }),
           headers: { 'Auto-Submitted': 'auto-generated', 'Idempotency-Key': id },
         });
         await untilAborted(sending, signal);

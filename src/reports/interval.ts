@@ -81,6 +81,10 @@ export function divide(
   }
 }
 
+/** Whether it consists of whole days of its zone. */
+export const isOfDays = ({ fromMs, toMs, zone }: Pick<ReportInterval, 'fromMs' | 'toMs' | 'zone'>): boolean =>
+  [fromMs, toMs + 1].every((ms) => (ms + zone.offsetMs(ms)) % DAY_MS === 0);
+
 /** A time as its zone shows it, with the offset: `2026-03-29T03:00:00+02:00`; `Z` in UTC. */
 export function toZonedText(timeMs: number, zone: Zone): string {
   const offsetMs = zone.offsetMs(timeMs);

@@ -3,25 +3,21 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { badRequest } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
-import { isPath } from '../core/list.js';
+import type { ReportName } from '../core/report-kinds.js';
 import { parseCsvForm } from '../history/export-routes.js';
-import { parseTripRules, TRIP_QUERY } from '../history/track-routes.js';
+import { TRIP_QUERY } from '../history/track-routes.js';
 import { EXPORT_TYPES } from '../packets/export-format.js';
 import { CSV_QUERY } from '../packets/routes.js';
 import { EXAMPLE_ID, ID } from '../platform/http/parameters.js';
-import { parseCount, parseDurationParam, parseText } from '../platform/http/query-params.js';
+import { parseCount, parseText } from '../platform/http/query-params.js';
 import { defineRoute, type Parameter } from '../platform/http/route.js';
 import { COUNT, TIME } from '../platform/http/schema.js';
-import { geofenceReport } from './geofence-times.js';
-import { parseReportInterval, type ReportInterval, toZonedText } from './interval.js';
-import { mileageReport } from './mileage.js';
-import { parseIds, parseObjectSelection } from './objects.js';
-import type { Report } from './report.js';
+import { parseReportInterval } from './interval.js';
+import { createReport } from './kinds.js';
+import { parseObjectSelection } from './objects.js';
 import { type ReportDeps, sendReport } from './send.js';
-import { SHIFT_PARTS, shiftReport } from './shift.js';
-import { stopsReport, tripsReport } from './trips-and-stops.js';
-import { utilizationReport } from './utilization.js';
-import { createCsvWriter, createJsonWriter } from './writers.js';
+import { SHIFT_PARTS } from './shift.js';
+import { createCsvWriter, createJsonWriter, toFileName } from './writers.js';
 
 const bound = (component: string, description: string, example: string): Parameter => ({
   component,
@@ -136,8 +132,7 @@ const getMileage = defineRoute({
     { distance: METRES, trips: COUNT, movingTime: LENGTH, stops: COUNT, standingTime: LENGTH, maxSpeed: SPEED },
   ),
   errors: [413],
-  handle: (deps: ReportDeps) => (req, res) =>
-    answer(deps, req, res, (interval) => mileageReport(interval, parseTripRules(req.query))),
+  handle: (deps: ReportDeps) => (req, res) => answer(deps, req, res, 'mileage'),
 });
 
 const getTrips = defineRoute({
@@ -164,8 +159,7 @@ const getTrips = defineRoute({
     { duration: LENGTH, distance: METRES, maxSpeed: SPEED },
   ),
   errors: [413],
-  handle: (deps: ReportDeps) => (req, res) =>
-    answer(deps, req, res, (interval) => tripsReport(interval, parseTripRules(req.query))),
+  handle: (deps: ReportDeps) => (req, res) => answer(deps, req, res, 'trips'),
 });
 
 const getStops = defineRoute({
@@ -183,8 +177,7 @@ const getStops = defineRoute({
     { duration: LENGTH },
   ),
   errors: [413],
-  handle: (deps: ReportDeps) => (req, res) =>
-    answer(deps, req, res, (interval) => stopsReport(interval, parseTripRules(req.query))),
+  handle: (deps: ReportDeps) => (req, res) => answer(deps, req, res, 'stops'),
 });
 
 const getGeofences = defineRoute({
@@ -221,10 +214,7 @@ const getGeofences = defineRoute({
     { visits: COUNT, duration: LENGTH },
   ),
   errors: [413],
-  handle: (deps: ReportDeps) => (req, res) => {
-    const ids = parseIds(req.query, 'geofences', LIMITS.reportGeofences);
-    return answer(deps, req, res, (interval) => geofenceReport(interval, parseTripRules(req.query), ids));
-  },
+  handle: (deps: ReportDeps) => (req, res) => answer(deps, req, res, 'geofences'),
 });
 
 const getUtilization = defineRoute({
@@ -265,12 +255,7 @@ const getUtilization = defineRoute({
     { duration: LENGTH, times: COUNT },
   ),
   errors: [413],
-  handle: (deps: ReportDeps) => (req, res) => {
-    const param = parseText(req.query, 'param') ?? '';
-    if (!isPath(param) || param === 'time') throw badRequest('param: expected the name of a parameter');
-    const gapMs = parseDurationParam(req.query, 'gap', LIMITS.reportGapMs);
-    return answer(deps, req, res, (interval) => utilizationReport(interval, { param, gapMs, nowMs: deps.now() }));
-  },
+  handle: (deps: ReportDeps) => (req, res) => answer(deps, req, res, 'utilization'),
 });
 
 const getShift = defineRoute({
@@ -299,26 +284,22 @@ const getShift = defineRoute({
     { missing: z.array(z.enum(SHIFT_PARTS)).describe('What the caller may not read') },
   ),
   errors: [413],
-  handle: (deps: ReportDeps) => (req, res) => answer(deps, req, res, shiftReport),
+  handle: (deps: ReportDeps) => (req, res) => answer(deps, req, res, 'shift'),
 });
 
 export const REPORT_ROUTES = [getMileage, getTrips, getStops, getGeofences, getUtilization, getShift];
 
-async function answer(
-  deps: ReportDeps,
-  req: Request,
-  res: Response,
-  createReport: (interval: ReportInterval) => Report,
-): Promise<void> {
+async function answer(deps: ReportDeps, req: Request, res: Response, name: ReportName): Promise<void> {
   const { query } = req;
-  const interval = parseReportInterval(query, deps.now());
+  const nowMs = deps.now();
+  const interval = parseReportInterval(query, nowMs);
   const selection = parseObjectSelection(query);
   const limit = Math.min(parseCount(query, 'limit') ?? LIMITS.reportRows, LIMITS.reportRows);
   const form = parseCsvForm(query);
   const isFile = isCsv(req);
-  const report = createReport(interval);
+  const report = createReport(name, query, interval, nowMs);
   if (isFile) {
-    res.setHeader('Content-Disposition', `attachment; filename="${fileName(report)}"`);
+    res.setHeader('Content-Disposition', `attachment; filename="${toFileName(report)}"`);
     const type = `${EXPORT_TYPES.csv}; charset=utf-8; header=present`;
     return sendReport(deps, req, res, { report, selection, writer: createCsvWriter(report, form), type });
   }
@@ -331,10 +312,4 @@ function isCsv(req: Request): boolean {
   if (format !== null && format !== 'json' && format !== 'csv') throw badRequest('format: expected json or csv');
   if (format !== null) return format === 'csv';
   return req.accepts(['application/json', EXPORT_TYPES.csv]) === EXPORT_TYPES.csv;
-}
-
-/** `mileage-2026-11-16-2026-11-22.csv`, by the days of the time zone. */
-function fileName({ name, interval: { fromMs, toMs, zone } }: Report): string {
-  const days = [...new Set([fromMs, toMs].map((ms) => toZonedText(ms, zone).slice(0, 10)))];
-  return `${name}-${days.join('-')}.csv`;
 }

@@ -1,7 +1,6 @@
 /** Sends a report: in one piece if it is short, otherwise piece by piece as it is computed. */
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
-import { toApiError } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { clock } from '../platform/clock.js';
 import { callerOf } from '../platform/http/caller.js';
@@ -9,11 +8,10 @@ import { type ListDeps, listDatabaseFor } from '../platform/http/list-caller.js'
 import { consumeForBytes } from '../platform/http/rate-limit.js';
 import { sendJson } from '../platform/http/responses.js';
 import { readHistory } from '../platform/mongo/driver/list-queue.js';
-import { eachInSlices } from '../platform/slices.js';
-import { findReportObjects, type ObjectSelection } from './objects.js';
-import { isReportLimit, type Report, readReport } from './report.js';
-import { Totals } from './totals.js';
-import type { Cut, ReportWriter } from './writers.js';
+import { computeReport } from './compute.js';
+import type { ObjectSelection } from './objects.js';
+import type { Report } from './report.js';
+import type { ReportWriter } from './writers.js';
 
 export interface ReportDeps extends ListDeps {
   readonly now: () => number;
@@ -31,40 +29,24 @@ export interface Sending {
 
 /** Throws errors until the first piece was sent, and a 413 if not one object could be read; later ones end the report with a note. */
 export async function sendReport(deps: ReportDeps, req: Request, res: Response, sending: Sending): Promise<void> {
-  const database = listDatabaseFor(deps, req, res);
-  await readHistory(database, async (reader) => {
-    const { report, selection, writer, type } = sending;
-    const caller = callerOf(res);
-    const objects = await findReportObjects(reader, caller, selection, report.needs);
-    const totals = new Totals(report.columns);
+  const { report, selection, writer, type } = sending;
+  await readHistory(listDatabaseFor(deps, req, res), async (reader) => {
     const pieces = createPieces(res, type);
-    let cut: Cut | null = null;
-    pieces.add(writer.begin());
-    try {
-      for await (const { object, rows } of readReport(reader, report, { objects, caller })) {
-        await eachInSlices(rows, (row) => {
-          reader.stop?.throwIfAborted();
-          totals.add(row);
-          pieces.add(writer.row(object, row));
-          return pieces.areDue() ? pieces.send() : null;
-        });
-        totals.objects++;
+    const asked = { report, selection, caller: callerOf(res) };
+    const { totals, cut } = await computeReport(deps, reader, asked, {
+      begin: () => pieces.add(writer.begin()),
+      row(object, row) {
+        pieces.add(writer.row(object, row));
+        return pieces.areDue() ? pieces.send() : null;
+      },
+      async endObject() {
         if (pieces.areDue()) await pieces.send();
         deps.ending.throwIfAborted();
-      }
-    } catch (error) {
-      const isTold = isReportLimit(error) ? totals.objects > 0 : pieces.haveBegun();
-      if (reader.stop?.aborted || !isTold) throw error;
-      cut = { reason: reasonOf(deps, error), objects: objects.length - totals.objects };
-    }
+      },
+      hasSent: pieces.haveBegun,
+    });
     await pieces.end(writer.end(totals, cut));
   });
-}
-
-function reasonOf({ log }: ReportDeps, thrown: unknown): string {
-  const error = toApiError(thrown);
-  if (error.status === 500) log.error({ err: error.cause }, 'report ended early: internal error');
-  return error.status === 500 ? 'internal error' : error.message;
 }
 
 function createPieces(res: Response, type: string) {

@@ -82,3 +82,9 @@ function toCsvText(value: string, { isForSpreadsheet }: CsvForm): string {
   const write = isForSpreadsheet && isIdentifier(bytes, 0, bytes.length) ? writeIdentifier : writeCsvText;
   return out.toString('utf8', 0, write(view, 0, bytes, 0, bytes.length));
 }
+
+/** `mileage-2026-11-16-2026-11-22.csv`, by the days of the time zone. */
+export function toFileName({ name, interval: { fromMs, toMs, zone } }: Report): string {
+  const days = [...new Set([fromMs, toMs].map((ms) => toZonedText(ms, zone).slice(0, 10)))];
+  return `${name}-${days.join('-')}.csv`;
+}

@@ -1,5 +1,6 @@
 /** Reports on many objects: what is asked for stands in the address; a table with totals, on screen, on paper and as CSV. */
 import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import { REPORT_KINDS, type ReportName } from '../../core/report-kinds.js';
 import { Field, Problem, Select } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
@@ -10,10 +11,13 @@ import { useFetched } from '../state/fetched.js';
 import { toAddress, useLocation } from '../state/location.js';
 import { namedOf, nameOf, titleOf } from '../state/references.js';
 import { pages } from '../state/session.js';
-import { firstDayOfWeek, formatDate, formatNumber, t } from '../text/language.js';
+import { firstDayOfWeek } from '../text/calendar.js';
+import { formatDate, formatNumber, t } from '../text/language.js';
 import { type Asked, askedOf, isDay, isDivisible, type Query, toRequest } from './asked.js';
 import type { ReportAnswer } from './columns.js';
+import { withHour } from './hours.js';
 import { RANGES } from './ranges.js';
+import { SendByMail } from './send-by-mail.js';
 import { ReportTable } from './table.js';
 
 /** More rows are in CSV. */
@@ -57,6 +61,7 @@ export function Reports() {
           kind={asked.kind}
           requested={requested}
           sort={query.sort}
+          mail={<SendByMail query={query} asked={asked} />}
           onSort={(sort) => change({ sort })}
         />
       ) : (
@@ -67,13 +72,13 @@ export function Reports() {
 }
 
 /** What the table is of, also on paper. */
-function aboutOf({ group, objects, param = '' }: Query, { kind, from, to }: Asked): string {
+function aboutOf({ group, objects, param = '' }: Query, { kind, from, to, hours }: Asked): string {
   const day = (text: string): string => formatDate(Date.parse(`${text}T12:00`), { dateStyle: 'medium' });
   const of = [group ? nameOf('groups', group) : '', objects ?? ''].filter((text) => text !== '').join(', ');
   return [
     t(`reports.${kind}.title`) + (kind === 'utilization' && param !== '' ? `: ${param}` : ''),
     of === '' ? t('reports.all') : of,
-    from === to ? day(from) : `${day(from)} – ${day(to)}`,
+    (from === to ? day(from) : `${day(from)} – ${day(to)}`) + (hours ? `, ${hours.from} – ${hours.to}` : ''),
   ].join(' · ');
 }
 
@@ -84,20 +89,12 @@ interface ChoicesProps {
 }
 
 function Choices({ query, asked, onChange }: ChoicesProps) {
-  const { kind, range, from, to } = asked;
+  const { kind, range } = asked;
   const groups = namedOf('groups').map((group): [string, string] => [group._id, titleOf(group)]);
   const chip = (isPressed: boolean, text: string, changed: Record<string, string>) => (
     <button key={text} type="button" class="chip" aria-pressed={isPressed} onClick={() => onChange(changed)}>
       {text}
     </button>
-  );
-  const day = (name: 'from' | 'to', value: string) => (
-    <Typed
-      label={t(`reports.${name}`)}
-      type="date"
-      value={value}
-      onChange={(next) => isDay(next) && onChange({ range: '', ...keptOrder(name, next, { from, to }) })}
-    />
   );
   const text = (name: 'objects' | 'param', placeholder: string) => (
     <Typed
@@ -113,7 +110,9 @@ function Choices({ query, asked, onChange }: ChoicesProps) {
         {REPORT_KINDS.map((one) => chip(one === kind, t(`reports.${one}.title`), { kind: one, sort: '' }))}
       </fieldset>
       <fieldset class="chips" aria-label={t('reports.interval')}>
-        {RANGES.map((one) => chip(one === range, t(`reports.${one}`), { range: one, from: '', to: '' }))}
+        {[...RANGES, ...(kind === 'shift' ? (['lastShift'] as const) : [])].map((one) =>
+          chip(one === range, t(`reports.${one}`), { range: one, from: '', to: '' }),
+        )}
       </fieldset>
       <div class="report-fields">
         {groups.length > 0 && (
@@ -125,8 +124,7 @@ function Choices({ query, asked, onChange }: ChoicesProps) {
           />
         )}
         {text('objects', 'truck-7, truck-8')}
-        {day('from', from)}
-        {day('to', to)}
+        <Interval asked={asked} onChange={onChange} />
         {isDivisible(kind) && (
           <Select
             label={t('reports.every')}
@@ -138,6 +136,35 @@ function Choices({ query, asked, onChange }: ChoicesProps) {
         {kind === 'utilization' && text('param', 'ignition')}
       </div>
     </div>
+  );
+}
+
+/** The first and the last day, and the hours of a shift. */
+function Interval({ asked: { kind, from, to, hours }, onChange }: Omit<ChoicesProps, 'query'>) {
+  const day = (name: 'from' | 'to', value: string) => (
+    <Typed
+      label={t(`reports.${name}`)}
+      type="date"
+      value={value}
+      onChange={(next) => isDay(next) && onChange({ range: '', ...keptOrder(name, next, { from, to }) })}
+    />
+  );
+  const hour = (name: 'from' | 'to') => (
+    <Typed
+      label={t(`reports.${name}Hour`)}
+      type="time"
+      value={hours?.[name] ?? ''}
+      onChange={(time) => onChange({ hours: withHour(hours, name, time) })}
+    />
+  );
+  const hasHours = kind === 'shift' || hours !== undefined;
+  return (
+    <>
+      {day('from', from)}
+      {day('to', to)}
+      {hasHours && hour('from')}
+      {hasHours && hour('to')}
+    </>
   );
 }
 
@@ -156,7 +183,7 @@ function keptOrder(name: 'from' | 'to', day: string, { from, to }: { from: strin
 
 interface TypedProps {
   readonly label: string;
-  readonly type?: 'date';
+  readonly type?: 'date' | 'time';
   readonly placeholder?: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
@@ -208,9 +235,11 @@ interface ResultProps {
   readonly requested: Query;
   readonly sort: string | undefined;
   readonly onSort: (sort: string) => void;
+  /** The button that sends it by mail. */
+  readonly mail: ComponentChildren;
 }
 
-function Result({ kind, requested, sort, onSort }: ResultProps) {
+function Result({ kind, requested, sort, onSort, mail }: ResultProps) {
   const { data, error } = useFetched(() => fetchReport(kind, requested));
   const answer = data.value;
   if (error.value) return <Problem error={error.value} />;
@@ -240,6 +269,7 @@ function Result({ kind, requested, sort, onSort }: ResultProps) {
         <button type="button" class="button small" onClick={() => print()}>
           {t('reports.print')}
         </button>
+        {mail}
       </div>
     </>
   );

@@ -1,8 +1,11 @@
 /** Reports: named intervals as whole days, what an address asks for, and the order of rows. */
 import { describe, expect, test } from '@jest/globals';
 import { askedOf, toRequest } from '../../../src/console/reports/asked.js';
+import { lastShiftDay, withHour } from '../../../src/console/reports/hours.js';
 import { type Row, sortRows, sumsByValue } from '../../../src/console/reports/order.js';
 import { type Range, toDayRange } from '../../../src/console/reports/ranges.js';
+import { fieldsOf, toCron, toSchedule } from '../../../src/console/reports/schedule-fields.js';
+import { parseScheduledReport } from '../../../src/core/scheduled-report.js';
 
 const MONDAY = 1;
 const SUNDAY = 0;
@@ -65,6 +68,68 @@ describe('what an address asks for', () => {
     expect(sentFor('trips')).toEqual(of);
     expect(sentFor('utilization')).toEqual({ ...of, every: '1 day', param: 'door' });
   });
+});
+
+describe('the hours of a shift', () => {
+  const nowMs = new Date(2026, 10, 27, 14, 30).getTime();
+  const requestOf = (query: Record<string, string>) =>
+    toRequest(query, askedOf({ kind: 'shift', ...query }, nowMs, MONDAY), 'UTC');
+
+  test.each([
+    [{ hours: '06:00-14:00' }, '2026-11-27T06:00', '2026-11-27T14:00'],
+    [{ hours: '22:00-06:00', range: 'yesterday' }, '2026-11-26T22:00', '2026-11-27T06:00'],
+    [{ hours: '22:00-06:00', from: '2026-10-31', to: '2026-10-31' }, '2026-10-31T22:00', '2026-11-01T06:00'],
+    [{ range: 'lastShift' }, '2026-11-27T06:00', '2026-11-27T14:00'],
+    [{ range: 'lastShift', hours: '06:30-14:31' }, '2026-11-26T06:30', '2026-11-26T14:31'],
+    [{ range: 'lastShift', hours: '22:00-06:00' }, '2026-11-26T22:00', '2026-11-27T06:00'],
+    [{ range: 'lastShift', hours: '22:00-15:00' }, '2026-11-25T22:00', '2026-11-26T15:00'],
+    [{ range: 'lastShift', kind: 'mileage' }, '2026-11-27', '2026-11-27'],
+    [{ hours: '25:00-06:00' }, '2026-11-27', '2026-11-27'],
+    [{ hours: '06:00' }, '2026-11-27', '2026-11-27'],
+  ])('are those of the address: %j', (query, from, to) => {
+    expect(requestOf(query as Record<string, string>)).toMatchObject({ from, to });
+  });
+
+  test('are eight, until both ends are chosen', () => {
+    expect(withHour(undefined, 'from', '20:00')).toBe('20:00-04:00');
+    expect(withHour(undefined, 'to', '06:00')).toBe('22:00-06:00');
+    expect(withHour({ from: '20:00', to: '04:00' }, 'to', '05:30')).toBe('20:00-05:30');
+    expect(withHour({ from: '20:00', to: '04:00' }, 'from', '')).toBe('');
+  });
+
+  test('are over at their end, not before', () => {
+    const at14 = new Date(2026, 10, 27, 14).getTime();
+    expect(lastShiftDay(at14, { from: '06:00', to: '14:00' })).toBe('2026-11-27');
+    expect(lastShiftDay(at14 - 1, { from: '06:00', to: '14:00' })).toBe('2026-11-26');
+  });
+});
+
+describe('a report by mail', () => {
+  const asked = (query: Record<string, string>) => askedOf(query, at(2026, 11, 27), MONDAY);
+  const context = { query: {}, me: '65a00000000000000000000b', tz: 'Europe/Berlin', language: 'de' } as const;
+
+  test.each([
+    [{ range: 'lastWeek' }, 'last week', '0 6 * * mon'],
+    [{ range: 'thisMonth' }, 'last month', '0 6 1 * *'],
+    [{ range: 'today' }, 'yesterday', '0 6 * * *'],
+    [{ from: '2026-11-01', to: '2026-11-03' }, 'last week', '0 6 * * mon'],
+    [{ kind: 'shift', range: 'lastShift', hours: '22:00-06:15' }, 'last shift', '15 6 * * *'],
+  ])('begins with what the page shows: %j', (query, interval, cron) => {
+    const shown = asked(query as Record<string, string>);
+    const body = toSchedule(fieldsOf(shown, ' Report '), { ...context, kind: shown.kind });
+    expect(body).toMatchObject({ name: 'Report', report: shown.kind, interval, cron, to: { users: [context.me] } });
+    expect(() => parseScheduledReport(body)).not.toThrow();
+  });
+
+  test.each(['day', 'workdays', 'mon', 'sun', 'month'] as const)(
+    'has a time that the service knows: %s',
+    (frequency) => {
+      const fields = { ...fieldsOf(asked({}), 'x'), frequency, time: '17:05', to: 'group 65a00000000000000000000a' };
+      const body = toSchedule(fields, { ...context, kind: 'trips' });
+      expect(body).toMatchObject({ cron: toCron(frequency, '17:05'), to: { group: '65a00000000000000000000a' } });
+      expect(() => parseScheduledReport(body)).not.toThrow();
+    },
+  );
 });
 
 test('sorts numbers by size and texts by their numbers, without a value first', () => {
