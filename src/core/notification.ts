@@ -8,10 +8,10 @@ import { LIMITS } from './limits.js';
 import { parseSchedule, type Schedule } from './rule/schedule.js';
 import { SEVERITIES, type Severity } from './rule/severity.js';
 
-export const CHANNEL_KINDS = ['email', 'ntfy', 'telegram'] as const;
+export const CHANNEL_KINDS = ['email', 'ntfy', 'telegram', 'push'] as const;
 export type ChannelKind = (typeof CHANNEL_KINDS)[number];
 
-/** One way to reach a user. `address` is secret: it may be all that protects a topic. */
+/** One way to reach a user. `address` is secret: it may be all that protects a topic. That of a browser is a `PushAddress` as JSON. */
 export interface Channel {
   readonly kind: ChannelKind;
   readonly address: string;
@@ -20,6 +20,16 @@ export interface Channel {
 const EMAIL_FIELDS = { email: z.string() };
 const NTFY_FIELDS = { ntfy: z.string().describe('The address of a topic') };
 const TELEGRAM_FIELDS = { telegram: z.string().describe('The number of a chat, or the `@name` of a channel') };
+const PUSH_KEY = z.string().describe('Base64url');
+const PUSH_FIELDS = {
+  push: z
+    .strictObject({
+      endpoint: z.string().describe('Where the browser takes messages'),
+      keys: z.strictObject({ p256dh: PUSH_KEY, auth: PUSH_KEY }),
+      name: z.string().optional().describe('Tells the browsers of a user apart'),
+    })
+    .describe("A browser: the JSON of its `PushSubscription`, made with the account's `pushKey`"),
+};
 const IS_CONFIRMED = z.boolean().describe('Whether anything but a code is sent to it; requests do not change it');
 const MAY_SAY = { confirmed: IS_CONFIRMED.optional() };
 const SAYS = { confirmed: IS_CONFIRMED };
@@ -30,6 +40,7 @@ export const CHANNEL = z
     z.strictObject({ ...EMAIL_FIELDS, ...MAY_SAY }),
     z.strictObject({ ...NTFY_FIELDS, ...MAY_SAY }),
     z.strictObject({ ...TELEGRAM_FIELDS, ...MAY_SAY }),
+    z.strictObject({ ...PUSH_FIELDS, ...MAY_SAY }),
   ])
   .meta({ id: 'Channel', description: 'A way to reach a user' });
 
@@ -39,17 +50,20 @@ export const OWN_CHANNEL = z
     z.strictObject({ ...EMAIL_FIELDS, ...SAYS }),
     z.strictObject({ ...NTFY_FIELDS, ...SAYS }),
     z.strictObject({ ...TELEGRAM_FIELDS, ...SAYS }),
+    z.strictObject({ ...PUSH_FIELDS, ...SAYS }),
   ])
   .meta({ id: 'OwnChannel', description: 'A way to reach the user, and whether its address is confirmed' });
 
 /** As a user writes it: `{"email": "ada@example.com"}`. */
-export const toChannelFields = ({ kind, address }: Channel): JsonObject => ({ [kind]: address });
+export const toChannelFields = ({ kind, address }: Channel): JsonObject => ({
+  [kind]: kind === 'push' ? JSON.parse(address) : address,
+});
 
 /**
- * Whether a user has to show that an address is theirs. What is sent to a topic comes from the user's own request to that server; a mail or
- * a chat comes in the operator's name.
+ * Whether a user has to show that an address is theirs. What is sent to a topic comes from the user's own request to that server, and a
+ * browser shows only what is encrypted for it; a mail or a chat comes in the operator's name.
  */
-export const needsConfirmation = ({ kind }: Pick<Channel, 'kind'>): boolean => kind !== 'ntfy';
+export const needsConfirmation = ({ kind }: Pick<Channel, 'kind'>): boolean => kind === 'email' || kind === 'telegram';
 
 /** Members of the root group belong to the operator, in whose name messages come. */
 export const isOfOperator = ({ groupId }: Pick<Caller, 'groupId'>): boolean => groupId === ROOT_GROUP_ID;
@@ -90,7 +104,8 @@ export function parseChannels(value: Json, name = 'channels'): readonly Channel[
 export const isSame = (one: Channel, other: Channel): boolean =>
   one.kind === other.kind && one.address === other.address;
 
-const EXPECTED = '{"email": "<address>"}, {"ntfy": "https://<server>/<topic>"} or {"telegram": "<chat>"}';
+const EXPECTED =
+  '{"email": "<address>"}, {"ntfy": "https://<server>/<topic>"}, {"telegram": "<chat>"} or {"push": <subscription>}';
 
 /** Throws a 400 that names the place. */
 export function parseChannel(value: Json, place: string): Channel {
@@ -135,7 +150,45 @@ const PARSERS: Readonly<Record<ChannelKind, (value: Json, place: string) => stri
     if (typeof chat === 'string' && chat.length <= LIMITS.chatCharacters && CHAT.test(chat)) return chat;
     throw badRequest(`${place}: expected the number of a chat, or the @name of a channel`);
   },
+  push: (value, place) => JSON.stringify(parsePushAddress(value, place)),
 };
+
+/** A browser, and what encrypts messages for it. RFC 8291. */
+export interface PushAddress {
+  readonly endpoint: string;
+  readonly keys: { readonly p256dh: string; readonly auth: string };
+  readonly name?: string;
+}
+
+/** An uncompressed point of P-256, and a secret. */
+const PUSH_KEY_BYTES = { p256dh: 65, auth: 16 } as const;
+
+function parsePushAddress(value: Json, place: string): PushAddress {
+  if (!isObject(value)) throw badRequest(`${place}: expected the JSON of a browser's PushSubscription`);
+  const { endpoint, keys, name = null, expirationTime: _, ...others } = value;
+  const [other] = Object.keys(others);
+  if (other !== undefined) throw badRequest(`${place}.${other}: not known; expected endpoint, keys and name`);
+  const url = typeof endpoint === 'string' && URL.canParse(endpoint) ? new URL(endpoint) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
+    throw badRequest(`${place}.endpoint: expected an address, such as https://push.example/a1b2`);
+  }
+  if (url.href.length > LIMITS.pushEndpointCharacters) {
+    throw badRequest(`${place}.endpoint: at most ${LIMITS.pushEndpointCharacters} characters`);
+  }
+  if (!isObject(keys ?? null)) throw badRequest(`${place}.keys: expected an object with p256dh and auth`);
+  const given = keys as JsonObject;
+  for (const [key, bytes] of Object.entries(PUSH_KEY_BYTES)) {
+    const text = given[key];
+    const isBase64url = typeof text === 'string' && /^[\w-]+$/.test(text);
+    if (isBase64url && Buffer.from(text, 'base64url').length === bytes) continue;
+    throw badRequest(`${place}.keys.${key}: expected ${bytes} bytes in base64url`);
+  }
+  if (name !== null && (typeof name !== 'string' || name.length > LIMITS.nameCharacters)) {
+    throw badRequest(`${place}.name: expected a text of at most ${LIMITS.nameCharacters} characters`);
+  }
+  const { p256dh, auth } = given as { p256dh: string; auth: string };
+  return { endpoint: url.href, keys: { p256dh, auth }, ...(name !== null && { name }) };
+}
 
 /** The hours in which messages below `critical` wait. Throws a 400 that names the place. */
 export function parseQuiet(value: Json, name = 'quiet'): Schedule | null {

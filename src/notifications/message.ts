@@ -10,6 +10,8 @@ export interface Message {
   /** Where it is in the console; null where the service does not know its own address. */
   readonly link: string | null;
   readonly severity: Severity;
+  /** Of a mail. */
+  readonly file?: { readonly name: string; readonly content: Buffer };
 }
 
 /** How an attempt ended. */
@@ -20,6 +22,8 @@ export interface Attempt {
   readonly detail: string | null;
   /** Whether another attempt would fail alike. */
   readonly isFinal: boolean;
+  /** Whether the channel itself has ended, so that nothing will ever be sent over it. */
+  readonly isGone?: boolean;
   readonly retryAfterMs: number | null;
 }
 
@@ -27,7 +31,7 @@ export const SENT: Attempt = { error: null, detail: null, isFinal: true, retryAf
 
 /** A text on one line, for subjects and titles. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is removed
-const toLine = (text: string): string => text.replace(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ').trim();
+export const toLine = (text: string): string => text.replace(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ').trim();
 
 /** Cuts a text at a whole character. */
 export function shorten(text: string, characters: number): string {

@@ -2,7 +2,14 @@
 import { type Document, ObjectId } from 'mongodb';
 import type { Json } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
-import { type OwnChannel, parseMinSeverity, parseQuiet, toOwnChannels } from '../core/notification.js';
+import {
+  type Channel,
+  type OwnChannel,
+  parseMinSeverity,
+  parseQuiet,
+  toChannelFields,
+  toOwnChannels,
+} from '../core/notification.js';
 import type { Schedule } from '../core/rule/schedule.js';
 import type { Severity } from '../core/rule/severity.js';
 import { COMMITTED_READ, type Database } from '../platform/mongo/driver/client.js';
@@ -29,4 +36,11 @@ export async function loadPerson({ db }: Database, userId: string): Promise<Pers
     quiet: parseQuiet((found._quiet ?? null) as Json),
     minSeverity: parseMinSeverity((found._minSeverity ?? null) as Json),
   };
+}
+
+/** Takes a channel from its user. Throws 503. */
+export async function removeChannel({ db }: Database, userId: string, channel: Channel): Promise<void> {
+  const fields = toChannelFields(channel);
+  const $pull: Document = { _channels: fields, _confirmed: fields };
+  await mapDriverErrors(() => db.collection('users').updateOne({ _id: new ObjectId(userId) }, { $pull }));
 }

@@ -58,7 +58,7 @@ export async function sendToChat(
 /** What may succeed later: too early, too many requests, time-outs, and faults of the receiver. */
 const PASSING: ReadonlySet<number> = new Set([408, 425, 429]);
 
-function toAttempt({ status, error, answer, retryAfterMs }: RequestOutcome): Attempt {
+export function toAttempt({ status, error, answer, retryAfterMs }: RequestOutcome): Attempt {
   if (status === null) return { error: 'no answer', detail: error, isFinal: false, retryAfterMs };
   if (status >= 200 && status < 300) return SENT;
   const isRedirect = status >= 300 && status < 400;

@@ -40,11 +40,14 @@ export async function loadRecipients({ db }: Database, notify: readonly Notify[]
   return [...recipients.values()];
 }
 
-/** An alarm; null where there is none. Throws 503. */
-export async function loadAlarm({ db }: Database, alarmId: string): Promise<JsonObject | null> {
-  const find = () => db.collection('alarms').findOne({ _id: new ObjectId(alarmId) });
-  const found = await mapDriverErrors(find);
-  return found === null ? null : (toPlain(found) as JsonObject);
+/** Those of these alarms that there are, by `_id`. Throws 503. */
+export async function loadAlarms(
+  { db }: Database,
+  alarmIds: readonly string[],
+): Promise<ReadonlyMap<string, JsonObject>> {
+  const named = { _id: { $in: alarmIds.map((id) => new ObjectId(id)) } };
+  const found = await mapDriverErrors(() => db.collection('alarms').find(named).toArray());
+  return new Map(found.map((one) => [String(one._id), toPlain(one) as JsonObject]));
 }
 
 /** Those of these alarms that the user may read, by `_id`. Throws 503. */

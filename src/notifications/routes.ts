@@ -31,7 +31,7 @@ import type { TestLimits } from './test-limits.js';
 export interface NotificationDeps {
   readonly database: Database;
   readonly now: () => number;
-  readonly channels: Pick<Channels, 'kinds' | 'check'>;
+  readonly channels: Pick<Channels, 'kinds' | 'check' | 'pushKey'>;
   readonly sendMessage: Channels['send'];
   readonly testLimits: TestLimits;
   readonly webhookTestQueue: FairQueue;

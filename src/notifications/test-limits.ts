@@ -1,4 +1,7 @@
-/** How many messages a user may have sent by tests of channels. Codes go to addresses that nobody has confirmed: those are fewer. */
+/**
+ * How many messages a user may have sent by tests of channels, and how many reports on request. Codes go to addresses that nobody has
+ * confirmed: those are fewer.
+ */
 import type { MongoClient } from 'mongodb';
 import { RateLimiterMongo, RateLimiterRes } from 'rate-limiter-flexible';
 import { tooManyRequests, unavailable } from '../core/errors.js';
@@ -10,6 +13,8 @@ import { HOUR_MS, MINUTE_MS } from '../core/units.js';
 export interface TestLimits {
   /** Throws 429, 503. */
   countTests(userId: string, count: number): Promise<void>;
+  /** Counts a report that the user has sent now. Throws 429, 503. */
+  countRun(userId: string): Promise<void>;
   /** Counts a code to the channel. Returns why none may be sent; null if one may. Throws 503. */
   countCode(userId: string, channel: Channel): Promise<string | null>;
 }
@@ -26,6 +31,7 @@ export function createTestLimits(client: MongoClient): TestLimits {
       duration: durationMs / 1_000,
     });
   const tests = limiter('channel tests', LIMITS.channelTests, LIMITS.channelTestsMs);
+  const runs = limiter('reports of', LIMITS.scheduleRunsAsked, LIMITS.scheduleRunsAskedMs);
   const codesOfUser = limiter('channel codes of', LIMITS.channelCodesPerUser, LIMITS.channelCodesMs);
   const codesTo = limiter('channel codes to', LIMITS.channelCodesPerAddress, LIMITS.channelCodesMs);
   return {
@@ -33,6 +39,12 @@ export function createTestLimits(client: MongoClient): TestLimits {
       const refused = await consume(tests, userId, count);
       if (refused === null) return;
       const why = `at most ${LIMITS.channelTests} tests of channels within ${LIMITS.channelTestsMs / MINUTE_MS} min`;
+      throw tooManyRequests(refused.msBeforeNext / 1_000, why);
+    },
+    async countRun(userId) {
+      const refused = await consume(runs, userId);
+      if (refused === null) return;
+      const why = `at most ${LIMITS.scheduleRunsAsked} reports sent on request within ${LIMITS.scheduleRunsAskedMs / HOUR_MS} h`;
       throw tooManyRequests(refused.msBeforeNext / 1_000, why);
     },
     async countCode(userId, channel) {

@@ -45,7 +45,12 @@ describe('channels', () => {
     const quiet = { from: '22:00', to: '06:00', tz: 'Europe/Berlin' };
     const set = await ada.call('PATCH', 'account', { channels, quiet, minSeverity: 'warning' });
     const shown = channels.map((one) => ({ ...one, confirmed: true }));
-    const expected = { channels: shown, quiet, minSeverity: 'warning', channelKinds: ['email', 'ntfy', 'telegram'] };
+    const expected = {
+      channels: shown,
+      quiet,
+      minSeverity: 'warning',
+      channelKinds: ['email', 'ntfy', 'telegram', 'push'],
+    };
     expect([set.status, set.body]).toMatchObject([200, expected]);
     expect((await ada.call('GET', 'account')).body).toMatchObject(expected);
 
@@ -77,7 +82,7 @@ describe('channels', () => {
   });
 
   test('say what the operator has set up', async () => {
-    expect((await bare.admin('GET', 'account')).body.channelKinds).toEqual(['ntfy']);
+    expect((await bare.admin('GET', 'account')).body.channelKinds).toEqual(['ntfy', 'push']);
   });
 
   test('are none of a device', async () => {

@@ -10,19 +10,28 @@ import { type Routes, request, VigilError } from '../state/api.js';
 import { useFetched } from '../state/fetched.js';
 import { write } from '../state/write.js';
 import { t } from '../text/language.js';
+import { type BrowserAddress, canNotify, findEndpoint, subscribe, unsubscribe } from './push.js';
 
 type Account = Routes['GET /api/v1/account']['answer'];
 type Channel = Account['channels'][number];
 type Kind = Account['channelKinds'][number];
 type Severity = Account['minSeverity'];
 
-const KINDS: readonly Kind[] = ['email', 'ntfy', 'telegram'];
-const kindOf = (channel: Channel): Kind => KINDS.find((kind) => kind in channel) ?? 'email';
-const addressOf = (channel: Channel): string =>
-  String(Object.entries(channel).find(([name]) => name !== 'confirmed')?.[1]);
-const toChannel = (kind: Kind, address: string): Channel => ({ [kind]: address }) as unknown as Channel;
+/** Those with an address that a person writes. */
+const WRITTEN = ['email', 'ntfy', 'telegram'] as const;
+const kindOf = (channel: Channel): Kind => WRITTEN.find((kind) => kind in channel) ?? 'push';
+const writtenOf = (channel: Channel): unknown => Object.entries(channel).find(([name]) => name !== 'confirmed')?.[1];
+const browserOf = (channel: Channel): BrowserAddress | null => ('push' in channel ? channel.push : null);
+/** What tells channels apart. */
+const addressOf = (channel: Channel): string => browserOf(channel)?.endpoint ?? String(writtenOf(channel));
+const toChannel = (kind: Kind, value: unknown): Channel => ({ [kind]: value }) as unknown as Channel;
 const isSame = (one: Channel, other: Channel): boolean =>
   kindOf(one) === kindOf(other) && addressOf(one) === addressOf(other);
+
+function labelOf(channel: Channel): string {
+  const browser = browserOf(channel);
+  return browser === null ? addressOf(channel) : (browser.name ?? new URL(browser.endpoint).host);
+}
 
 const fetchAccount = (): Promise<Account> => request('GET /api/v1/account', {});
 
@@ -37,7 +46,7 @@ async function sendTest(channel: Channel, isConfirmed: boolean): Promise<void> {
   const { channels } = await request('POST /api/v1/account/channels/test', { body: { channel } });
   const error = channels[0]?.error;
   if (error) throw new Error(t('channels.failed', { error }));
-  notify(t(isConfirmed ? 'channels.tested' : 'channels.codeSent', { address: addressOf(channel) }));
+  notify(t(isConfirmed ? 'channels.tested' : 'channels.codeSent', { address: labelOf(channel) }));
 }
 
 export function Channels() {
@@ -55,6 +64,7 @@ export function Channels() {
           ))}
         </ul>
       </Section>
+      {account && <ThisBrowser account={account} onAdded={reload} />}
       {account && <NewChannel account={account} onAdded={reload} />}
       {account && <When account={account} />}
     </>
@@ -65,7 +75,7 @@ function ChannelItem({ channel, onChanged }: { channel: Channel; onChanged: () =
   const isRemoving = useSignal(false);
   const work = useWork();
   const { confirmed } = channel;
-  const address = addressOf(channel);
+  const address = labelOf(channel);
   return (
     <li class="item channel">
       <Icon name="bell" size={22} />
@@ -85,7 +95,7 @@ function ChannelItem({ channel, onChanged }: { channel: Channel; onChanged: () =
           class="button small"
           aria-busy={work.isBusy.value}
           aria-label={`${t(confirmed ? 'channels.test' : 'channels.sendCode')}: ${address}`}
-          onClick={() => void work.run(() => sendTest(toChannel(kindOf(channel), address), confirmed))}
+          onClick={() => void work.run(() => sendTest(toChannel(kindOf(channel), writtenOf(channel)), confirmed))}
         >
           {t(confirmed ? 'channels.test' : 'channels.sendCode')}
         </button>
@@ -105,6 +115,7 @@ function ChannelItem({ channel, onChanged }: { channel: Channel; onChanged: () =
           action={t('action.remove')}
           onConfirm={async () => {
             await changeChannels((channels) => channels.filter((one) => !isSame(one, channel)));
+            await unsubscribe(addressOf(channel));
             await onChanged();
           }}
           onClose={() => write(isRemoving)(false)}
@@ -143,9 +154,35 @@ function Code({ channel, onConfirmed }: { channel: Channel; onConfirmed: () => P
   );
 }
 
+/** A button until this browser is one of the channels. */
+function ThisBrowser({ account, onAdded }: { account: Account; onAdded: () => Promise<void> }) {
+  const endpoint = useFetched(findEndpoint);
+  const work = useWork();
+  const isThere = account.channels.some((one) => addressOf(one) === endpoint.data.value);
+  if (isThere) return null;
+  const add = async (): Promise<void> => {
+    const browser = await subscribe(account.pushKey);
+    if (browser === null) throw new Error(t('channels.pushRefused'));
+    const channel = toChannel('push', browser);
+    await changeChannels((present) => [...present.filter((one) => !isSame(one, channel)), channel]);
+    await Promise.all([onAdded(), endpoint.reload()]);
+    await sendTest(channel, true);
+  };
+  return (
+    <Section title={t('channels.push')} about={t(canNotify() ? 'channels.pushAbout' : 'channels.pushUnsupported')}>
+      {canNotify() && (
+        <button type="button" class="button" aria-busy={work.isBusy.value} onClick={() => void work.run(add)}>
+          {t('channels.pushAdd')}
+        </button>
+      )}
+      <Problem error={work.error.value} />
+    </Section>
+  );
+}
+
 function NewChannel({ account, onAdded }: { account: Account; onAdded: () => Promise<void> }) {
-  const kinds = KINDS.filter((kind) => account.channelKinds.includes(kind));
-  const kind = useSignal<Kind>(kinds[0] ?? 'ntfy');
+  const kinds = WRITTEN.filter((kind) => account.channelKinds.includes(kind));
+  const kind = useSignal<(typeof WRITTEN)[number]>(kinds[0] ?? 'ntfy');
   const address = useSignal(kind.value === 'email' ? String(account.email ?? '') : '');
   const work = useWork();
   const add = async (): Promise<void> => {
@@ -163,7 +200,7 @@ function NewChannel({ account, onAdded }: { account: Account; onAdded: () => Pro
           value={kind.value}
           options={kinds.map((one) => [one, t(`channels.${one}`)])}
           onChange={(chosen) => {
-            kind.value = chosen as Kind;
+            kind.value = chosen as (typeof WRITTEN)[number];
             address.value = '';
           }}
         />

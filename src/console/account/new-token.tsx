@@ -6,6 +6,7 @@ import { CopyBox } from '../parts/copy.js';
 import { Dialog } from '../parts/dialog.js';
 import { FieldError } from '../parts/field-errors.js';
 import { Field, Form, Select, useWork } from '../parts/form.js';
+import { Permissions } from '../roles/permissions.js';
 import { request } from '../state/api.js';
 import { objects } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
@@ -103,12 +104,12 @@ function TokenForm({ onMade, onClose }: { onMade: (made: Made) => void; onClose:
       />
       {preset.value === 'device' && <ObjectField label={t('tokens.object')} onChoose={write(objectId)} />}
       {preset.value === 'custom' && (
-        <Field
+        <Permissions
           name="scopes"
           label={t('tokens.scopes')}
           hint={t('tokens.scopesHint')}
           value={custom.value}
-          rows={4}
+          entity={null}
           onInput={write(custom)}
         />
       )}

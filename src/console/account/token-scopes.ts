@@ -1,5 +1,5 @@
 /** What a token may do, as choices that a person understands. */
-import { mayGrant } from '../../core/access.js';
+import { mayGrant } from '../../core/grants.js';
 import { may, user } from '../state/session.js';
 
 export type Preset = 'all' | 'read' | 'device' | 'custom';

@@ -19,6 +19,12 @@ export const ENGLISH_CHANNELS = {
   'channels.ntfy': 'ntfy',
   'channels.ntfyAddress': 'Address of the topic',
   'channels.ntfyHint': 'Such as https://ntfy.sh/ and a name that nobody guesses: whoever knows it can read it.',
+  'channels.push': 'This browser',
+  'channels.pushAbout': 'It shows alarms also while no page of Vigil is open.',
+  'channels.pushAdd': 'Notify this browser',
+  'channels.pushRefused': 'The browser does not permit notifications. Its settings of this page change that.',
+  'channels.pushUnsupported':
+    'It cannot show notifications: that takes HTTPS, and on iOS the console as an app on the home screen.',
   'channels.quiet': 'Quiet hours: only critical alarms are told, the others when they end',
   'channels.removeAbout': 'Messages that wait for this channel are not sent.',
   'channels.removeTitle': 'Remove {address}?',

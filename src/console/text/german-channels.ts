@@ -21,6 +21,13 @@ export const GERMAN_CHANNELS: ChannelCatalogue = {
   'channels.ntfy': 'ntfy',
   'channels.ntfyAddress': 'Adresse des Themas',
   'channels.ntfyHint': 'Etwa https://ntfy.sh/ und ein Name, den niemand errät: Wer ihn kennt, kann mitlesen.',
+  'channels.push': 'Dieser Browser',
+  'channels.pushAbout': 'Er zeigt Alarme auch, während keine Seite von Vigil offen ist.',
+  'channels.pushAdd': 'Diesen Browser benachrichtigen',
+  'channels.pushRefused':
+    'Der Browser erlaubt keine Benachrichtigungen. Das ändern seine Einstellungen zu dieser Seite.',
+  'channels.pushUnsupported':
+    'Er kann keine Benachrichtigungen zeigen: Dazu braucht es HTTPS, unter iOS die Konsole als App auf dem Startbildschirm.',
   'channels.quiet': 'Ruhezeit: nur kritische Alarme werden gemeldet, die anderen an ihrem Ende',
   'channels.removeAbout': 'Nachrichten, die auf diesen Kanal warten, werden nicht gesendet.',
   'channels.removeTitle': '{address} entfernen?',
