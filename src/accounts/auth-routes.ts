@@ -1,10 +1,11 @@
 /** Routes: login with a cookie or a token, the own identity, logout. */
 import type { Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
-import { isCredential, mayGrant } from '../core/access.js';
+import { isCredential } from '../core/access.js';
 import { isInsideApp } from '../core/app-origin.js';
 import { explainTokenLifetime, parseDuration } from '../core/duration.js';
 import { badRequest, forbidden, unauthorized } from '../core/errors.js';
+import { mayGrant } from '../core/grants.js';
 import { isObject, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { builtInStore } from '../core/stores.js';

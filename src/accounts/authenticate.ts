@@ -2,7 +2,8 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { type Caller, mayCall } from '../core/access.js';
 import { forbidden, unauthorized } from '../core/errors.js';
-import { isForAll, requiredMethod, toRouteSegments } from '../platform/http/caller.js';
+import { isForAll, requiredMethod } from '../core/route-access.js';
+import { toRouteSegments } from '../platform/http/caller.js';
 import type { Identify } from './identify.js';
 import { isTrustedOrigin } from './origin.js';
 

@@ -24,6 +24,8 @@ export interface Caller {
   readonly object: OwnObject | null;
   /** `_at` of the user and of its role when the request was authenticated; null before their first change. */
   readonly changedMs: { readonly user: number | null; readonly role: number | null };
+  /** When they were created. */
+  readonly createdMs: { readonly user: number; readonly role: number };
 }
 
 /** An object by `_id` and by the own id that its device may use; null for an invalid own id. */
@@ -142,7 +144,7 @@ export function mayCall(caller: PermissionHolder, method: string, segments: read
 }
 
 /** Permitted to every role: the caller's own account. A token still needs a scope for it. */
-const OWN_ACCOUNT = '* /account/*';
+export const OWN_ACCOUNT = '* /account/*';
 
 /** Whether the caller may call the method below an object, by one of the two names that the object has now. */
 export function mayCallObject(
@@ -227,7 +229,7 @@ interface Pattern {
   readonly open: boolean;
 }
 
-function parsePattern(credential: string): Pattern | null {
+export function parsePattern(credential: string): Pattern | null {
   const [, method, path] = CREDENTIAL.exec(credential) ?? [];
   if (method === undefined || path === undefined) return null;
   const all = path.split('/').filter(Boolean);
@@ -256,27 +258,9 @@ function matches(credential: string, method: string, segments: readonly (string 
   return reaches(pattern, segments);
 }
 
-function reaches({ parts, open }: Pattern, segments: readonly Part[]): boolean {
+export function reaches({ parts, open }: Pattern, segments: readonly Part[]): boolean {
   if (open ? segments.length < parts.length : segments.length !== parts.length) return false;
   return parts.every((part, index) => part === null || part === segments[index]);
-}
-
-/** Whether the caller has all the permissions of `granted`: callers cannot grant permissions that they lack. */
-export function mayGrant(caller: PermissionHolder, granted: readonly string[]): boolean {
-  const coveredBy = (held: readonly string[], wanted: string) => held.some((credential) => covers(credential, wanted));
-  return granted.every(
-    (wanted) =>
-      coveredBy([OWN_ACCOUNT, ...caller.credentials], wanted) &&
-      (caller.scopes === null || coveredBy(caller.scopes, wanted)),
-  );
-}
-
-function covers(held: string, wanted: string): boolean {
-  const mine = parsePattern(held);
-  const theirs = parsePattern(wanted);
-  if (mine === null || theirs === null || (mine.method !== '*' && mine.method !== theirs.method)) return false;
-  // An open pattern also matches longer paths, so only an open pattern can cover it.
-  return (mine.open || !theirs.open) && reaches(mine, theirs.parts);
 }
 
 /**

@@ -60,17 +60,19 @@ export function EntityForm({ kind, entity, onDone, onClose }: EntityFormProps) {
       if (sentWith !== undefined && Object.hasOwn(body, name)) body[sentWith] ??= texts.value[sentWith];
     if (entity !== null && Object.keys(body).length === 0) return onClose();
     const answer = await send(kind.store, entity?._id, body);
-    onClose();
+    // Opened again, it must not show what was there before.
     await onDone(answer);
+    onClose();
   };
+  const size = shown.some(({ arePermissions }) => arePermissions) ? 'large' : 'medium';
   return (
-    <Dialog title={t(entity === null ? 'entity.new' : 'entity.edit')} onClose={onClose} size="medium">
+    <Dialog title={t(entity === null ? 'entity.new' : 'entity.edit')} onClose={onClose} size={size}>
       <Form work={work} submit={t('action.save')} onSubmit={save} onCancel={onClose}>
         {shown.map((field) => (
           <EntityInput
             key={field.name}
             field={field}
-            isNew={entity === null}
+            entity={entity}
             value={texts.value[field.name] ?? ''}
             onInput={(text) => {
               texts.value = { ...texts.value, [field.name]: text };

@@ -4,6 +4,8 @@ import { SOURCE_KIND_NAMES, SOURCE_KINDS, type SourceKindName } from '../../core
 import { useFault } from '../parts/field-errors.js';
 import { Field, Note, Select } from '../parts/form.js';
 import { Icon, type IconName } from '../parts/icon.js';
+import { Permissions } from '../roles/permissions.js';
+import type { Entity } from '../state/api.js';
 import { namedOf, titleOf } from '../state/references.js';
 import { t } from '../text/language.js';
 import type { EntityField } from './field.js';
@@ -12,16 +14,19 @@ interface InputProps {
   readonly field: EntityField;
   readonly value: string;
   readonly onInput: (value: string) => void;
-  readonly isNew: boolean;
+  /** null for a new one. */
+  readonly entity: Entity | null;
 }
 
 const ROWS: Partial<Record<EntityField['kind'], number>> = { json: 4, rest: 4, lines: 3, paragraph: 4 };
 const MOST_ROWS = 14;
 
-export function EntityInput({ field, value, onInput, isNew }: InputProps) {
+export function EntityInput({ field, value, onInput, entity }: InputProps) {
   const { name, kind, store = '', isRequired = false } = field;
   const label = field.text ? t(field.text) : (field.label ?? name);
+  const isNew = entity === null;
   const shared = { name, label, value, hint: field.hint ? t(field.hint) : field.about };
+  if (kind === 'lines' && field.arePermissions) return <Permissions {...shared} entity={entity} onInput={onInput} />;
   if (kind === 'check') return <Check label={label} value={value} onInput={onInput} />;
   if (kind === 'cards') return <Cards {...shared} onInput={onInput} />;
   if (kind === 'several') return <Several {...shared} options={field.options ?? []} onInput={onInput} />;

@@ -17,6 +17,8 @@ export interface EntityField {
    * an entity of `store`; `lines`: a list of texts; `json`: any value; `rest`: all fields that the form does not show.
    */
   readonly kind: FieldKind;
+  /** Of `lines`: they are permissions, which are also shown as boxes. */
+  readonly arePermissions?: boolean;
   readonly options?: readonly unknown[];
   readonly store?: string;
   readonly isRequired?: boolean;

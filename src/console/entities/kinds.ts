@@ -75,6 +75,7 @@ const ROLES: EntityKind = {
       text: 'entity.credentials',
       kind: 'lines',
       hint: 'tokens.scopesHint',
+      arePermissions: true,
       isRequired: true,
       cleared: [],
     },

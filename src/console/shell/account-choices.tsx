@@ -1,10 +1,13 @@
 /** What is in the menu of the user: account, theme, language, log out. Loaded when it is first opened. */
-import { Icon } from '../parts/icon.js';
+import { Icon, Outline } from '../parts/icon.js';
 import type { Caller } from '../state/api.js';
 import { toAddress } from '../state/location.js';
 import { logOut } from '../state/session.js';
 import { setTheme, type Theme, theme } from '../state/theme.js';
 import { LANGUAGES, language, setLanguage, t } from '../text/language.js';
+
+/** The icon of an arrow that leaves a room. */
+const LEAVE = 'm16 17 5-5-5-5M21 12H9M9 21H5a2 2 0 0 1-2-2V5a2 2 0 0 1 2-2h4';
 
 const THEMES: readonly Theme[] = ['auto', 'light', 'dark'];
 
@@ -36,7 +39,7 @@ export function AccountChoices({ user, onClose }: { user: Caller; onClose: () =>
       />
       <hr />
       <button type="button" onClick={() => void logOut()}>
-        <Icon name="logout" /> {t('menu.logout')}
+        <Outline path={LEAVE} size={18} /> {t('menu.logout')}
       </button>
     </>
   );

@@ -1,6 +1,6 @@
 /** Makes the address of a wall: which views it shows in turns, and for how long. */
 import { useSignal } from '@preact/signals';
-import { mayGrant } from '../../core/access.js';
+import { mayGrant } from '../../core/grants.js';
 import { LIFETIME_DAYS, toLifetimeMs } from '../account/token-scopes.js';
 import type { SavedView } from '../home/saved-views.js';
 import { CopyBox } from '../parts/copy.js';

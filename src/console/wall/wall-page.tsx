@@ -66,7 +66,7 @@ async function enter(): Promise<boolean> {
     }
   }
   followAlarms();
-  void followEvents();
+  void followEvents(null);
   prepareNumbers();
   return true;
 }

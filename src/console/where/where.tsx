@@ -92,9 +92,9 @@ const fences = computed(() => {
   const all = geofences.value ?? [];
   const shapes = all.flatMap((one, index) => toFenceShapes(one as unknown as JsonObject, index));
   const find = createFences(shapes);
-  const sizeM = new Map<number, number>();
-  for (const shape of shapes) sizeM.set(shape.fence, Math.max(shape.sizeM, sizeM.get(shape.fence) ?? 0));
-  const bySize = (one: number, other: number): number => (sizeM.get(one) ?? 0) - (sizeM.get(other) ?? 0);
+  const sizesM = all.map(() => 0);
+  for (const { fence, sizeM } of shapes) sizesM[fence] = Math.max(sizeM, sizesM[fence] ?? 0);
+  const bySize = (one: number, other: number): number => (sizesM[one] ?? 0) - (sizesM[other] ?? 0);
   return (place: Position): InGeofence[] =>
     [...find(place)].sort(bySize).map((index) => ({
       id: all[index]?._id ?? '',

@@ -1,6 +1,7 @@
 /** Who may do what: credentials on paths, what can be granted, and who receives an event. */
 import { describe, expect, test } from '@jest/globals';
-import { audienceOf, isCredential, mayCall, mayGrant, permittedObjects, toSegments } from '../../../src/core/access.js';
+import { audienceOf, isCredential, mayCall, permittedObjects, toSegments } from '../../../src/core/access.js';
+import { mayGrant } from '../../../src/core/grants.js';
 import { fc } from '../../support/runs.js';
 
 const holder = (credentials: string[], scopes: string[] | null = null) => ({ credentials, scopes });
