@@ -5,7 +5,7 @@ import { App } from './shell/app.js';
 import { preloadPage } from './shell/routes.js';
 import { requestWithoutLogin } from './state/api.js';
 import { startClock } from './state/clock.js';
-import { toPath } from './state/location.js';
+import { toAddress, toPath } from './state/location.js';
 import { loadPart } from './state/parts.js';
 import { mayHaveSession, restoreSession } from './state/session.js';
 import { loadTheme } from './state/theme.js';
@@ -32,10 +32,14 @@ async function start(): Promise<void> {
   startClock(() => {
     if (mayHaveSession()) void requestWithoutLogin('GET /api/v1/auth', {}).catch(() => undefined);
   });
+  if (matchMedia('(display-mode: standalone)').matches) {
+    void navigator.serviceWorker?.register(toAddress('/service-worker.js'));
+  }
   const session = restoreSession().catch(() => undefined);
+  const language = loadLanguage();
   // Together, not one after the other. What fails here is loaded, and reported, where it is shown.
   void preloadPage(path).catch(() => undefined);
-  await loadLanguage();
+  await language;
   render(<App />, element);
   await session;
 }

@@ -1,6 +1,6 @@
 /** The sound of alarms: two tones every few seconds for as long as an alarm waits, in one tab of the browser. */
-import { effect, signal } from '@preact/signals';
-import { isCalling, SOUND_STORED as STORED } from '../state/alarms.js';
+import { computed, effect, signal } from '@preact/signals';
+import { openAlarms, SOUND_STORED as STORED } from '../state/alarms.js';
 
 const EVERY_MS = 4_000;
 const TONES_HZ = [880, 660];
@@ -12,6 +12,12 @@ export const hasSound = signal(localStorage.getItem(STORED) !== null);
 export const isMuted = signal(false);
 /** Whether this tab sounds right now. */
 export const isSounding = signal(false);
+
+/** Whether an alarm that nobody has acknowledged is worth a sound. */
+const isCalling = computed(() => {
+  for (const { isWaiting, severity } of openAlarms()) if (isWaiting && severity !== 'info') return true;
+  return false;
+});
 
 let context: AudioContext | null = null;
 let letGo: (() => void) | null = null;

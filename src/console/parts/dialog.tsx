@@ -10,7 +10,7 @@ interface DialogProps {
   readonly children: ComponentChildren;
   /** False for a dialog that has to be answered. */
   readonly canClose?: boolean;
-  readonly size?: 'small' | 'medium';
+  readonly size?: 'small' | 'medium' | 'large';
 }
 
 export function Dialog({ title, onClose, children, canClose = true, size = 'small' }: DialogProps) {

@@ -121,26 +121,23 @@ async function load(): Promise<void> {
 /** Whether nobody has taken care of it until now: events of the last instant, which no page shows yet, count. */
 export const isStillWaiting = (id: string): boolean => open.get(id)?.isWaiting === true;
 
+/** As they are shown: what computes something of them is computed again when they change. */
+export function openAlarms(): Iterable<OpenAlarm> {
+  revision.value;
+  return open.values();
+}
+
 /** How many open alarms nobody has acknowledged. */
 export const waitingCount = computed(() => {
-  revision.value;
   let count = 0;
-  for (const { isWaiting } of open.values()) if (isWaiting) count++;
+  for (const { isWaiting } of openAlarms()) if (isWaiting) count++;
   return count;
-});
-
-/** Whether one of them is worth a sound. */
-export const isCalling = computed(() => {
-  revision.value;
-  for (const { isWaiting, severity } of open.values()) if (isWaiting && severity !== 'info') return true;
-  return false;
 });
 
 /** The worst open alarm of each object that has one, by `_id` of the object; of equal ones the newest. */
 export const worstByObject = computed<ReadonlyMap<string, OpenAlarm>>(() => {
-  revision.value;
   const worst = new Map<string, OpenAlarm>();
-  for (const alarm of open.values()) {
+  for (const alarm of openAlarms()) {
     const known = worst.get(alarm.object);
     if (known === undefined || isWorse(alarm, known)) worst.set(alarm.object, alarm);
   }
@@ -154,9 +151,8 @@ function isWorse(one: OpenAlarm, other: OpenAlarm): boolean {
 
 /** How many alarms are open, and the most urgent of them: those that nobody has acknowledged, then the worst, then the newest. */
 export function urgentAlarms(most: number): { readonly count: number; readonly alarms: readonly OpenAlarm[] } {
-  revision.value;
   const ranks: OpenAlarm[][] = Array.from({ length: 2 * SEVERITIES.length }, () => []);
-  for (const alarm of open.values())
+  for (const alarm of openAlarms())
     ranks[SEVERITIES.indexOf(alarm.severity) + (alarm.isWaiting ? 0 : SEVERITIES.length)]?.push(alarm);
   const alarms: OpenAlarm[] = [];
   for (const rank of ranks) {

@@ -82,9 +82,9 @@ export const request = createRouteRequest(send);
 /** For requests that find out whether there is a session, and for work in the background: fails with 401 without one. */
 export const requestWithoutLogin = createRouteRequest((request) => send(request, false));
 
-/** Live events, reconnected at their last position. */
-export const createEvents = (options: EventOptions): EventStream =>
-  createEventStream({ open: createTransport(sendOnce, tokens) }, options);
+/** Live events, reconnected at their last position, over one connection for all tabs of the user, if one is given. */
+export const createEvents = (user: string | null, options: EventOptions): EventStream =>
+  createEventStream({ open: createTransport(sendOnce, tokens, user) }, options);
 
 /** The pages of a list; the path is written without /api/v1, as permissions are. `limit` bounds the whole list. */
 export const listPages = <T>(path: string, query: ListQuery, pageSize?: PageSize): AsyncGenerator<T[]> =>

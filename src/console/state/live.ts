@@ -2,7 +2,7 @@
 
 import { computed, effect, signal } from '@preact/signals';
 import { pause } from '../../client/waiting.js';
-import { createEvents, isOffline, type Json, request, requestWithoutLogin, VigilError } from './api.js';
+import { createEvents, isOffline, type Json, noSession, request, requestWithoutLogin, VigilError } from './api.js';
 import { nowMs } from './clock.js';
 import {
   addObject,
@@ -16,7 +16,7 @@ import {
   removeObject,
 } from './fleet.js';
 import { toPath } from './location.js';
-import { isAskingLogin } from './session.js';
+import { hasSession, isAskingLogin, reloadUser } from './session.js';
 
 export type LiveStatus = 'connecting' | 'live' | 'lost';
 export const liveStatus = signal<LiveStatus>('connecting');
@@ -45,6 +45,19 @@ async function waitForServer(): Promise<void> {
     await findServer();
   }
   isWaiting = false;
+}
+
+let isChecking = false;
+
+/** A request that was under way when the browser went offline may still be answered: it is asked again. */
+async function checkNetwork(): Promise<void> {
+  if (isChecking) return;
+  isChecking = true;
+  while (!navigator.onLine && !isOffline.peek()) {
+    await findServer();
+    await pause(SERVER_RETRY_MS, new AbortController().signal);
+  }
+  isChecking = false;
 }
 
 /** Asks for the server at once: every pause between two attempts ends as if the browser were online again. */
@@ -78,27 +91,30 @@ let isLoaded = false;
 
 /**
  * For as long as the page is there, and loads the objects. The client reconnects at its last position; when the session has ended, a
- * login comes first.
+ * login comes first. `user`: whose session it is; null for a page with a token of its own.
  */
-export async function followEvents(): Promise<void> {
+export async function followEvents(user: string | null): Promise<void> {
   // A network that is gone closes no connection.
-  addEventListener('offline', () => void findServer());
+  addEventListener('offline', () => void checkNetwork());
   let position: string | null = null;
   // Other pages need none of them at once.
   if (toPath(location.pathname) === '/') void loadFirstObjects();
   for (;;) {
-    const stream = createEvents({ since: position, onState: showState });
+    const onState = (state: string): void => showState(state, user);
+    const stream = createEvents(user, { since: position, onState });
     try {
       for await (const { event, data } of stream) receive(event, data as unknown as Json);
     } catch (error) {
       showLost();
       position = stream.position;
-      if (!(await canGoOn(error))) return;
+      if (!(await canGoOn(error, user))) return;
     }
   }
 }
 
-function showState(state: string): void {
+function showState(state: string, user: string | null): void {
+  // The cookie may be another user's, whose events must not arrive here.
+  if (state === 'connecting' && user !== null && !hasSession(user)) throw noSession();
   if (state === 'live') {
     liveStatus.value = 'live';
     isOffline.value = false;
@@ -120,11 +136,11 @@ function showLost(): void {
   if (loading.value === 'idle') void loadFleet();
 }
 
-async function canGoOn(error: unknown): Promise<boolean> {
+async function canGoOn(error: unknown, user: string | null): Promise<boolean> {
   if (!(error instanceof VigilError)) throw error;
   await new Promise<void>((resolve) => setTimeout(() => resolve(), RETRY_MS));
   try {
-    await request('GET /api/v1/auth', {});
+    await (user === null ? request('GET /api/v1/auth', {}) : reloadUser());
     return true;
   } catch (failed) {
     // Nobody logged in again: the page goes back to the login.

@@ -1,6 +1,7 @@
 /** Who uses the console, and what they may do. The rules are the server's own. */
 
-import { computed, signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
+import { pause } from '../../client/waiting.js';
 import { mayCall, toSegments } from '../../core/access.js';
 import { ROOT_GROUP_ID } from '../../core/builtin.js';
 import { type Caller, type Entity, noSession, onSessionEnd, request, requestWithoutLogin, VigilError } from './api.js';
@@ -11,9 +12,11 @@ export const user = signal<Caller | null | undefined>(undefined);
 /** True while a dialog asks for the password of a session that has ended. */
 export const isAskingLogin = signal(false);
 
+const RETRY_MS = 2_000;
 const WHO_AM_I = 'GET /api/v1/auth';
 
-// The cookie cannot be read by scripts. Without this mark nobody was logged in, and the server need not be asked.
+// The cookie cannot be read by scripts, so this says to all tabs whose session it is: without it nobody is logged in, and the server
+// need not be asked.
 const SESSION_KEY = 'vigil.session';
 let waiting: { resolve: () => void; reject: (error: unknown) => void }[] = [];
 
@@ -27,34 +30,52 @@ onSessionEnd(
 
 export const mayHaveSession = (): boolean => localStorage.getItem(SESSION_KEY) !== null;
 
+/** Whether nobody has logged out, or in as another user, in any tab. */
+export const hasSession = (id: string): boolean => localStorage.getItem(SESSION_KEY) === id;
+
+/** Asks who the user is, until the server answers. */
 export async function restoreSession(): Promise<void> {
+  // Not of a screen, whose token may end beside a session.
+  effect(() => void (isAskingLogin.value && localStorage.removeItem(SESSION_KEY)));
+  addEventListener('storage', ({ key, newValue }) => {
+    if (key === SESSION_KEY && newValue !== null) void enter().catch(() => undefined);
+  });
   if (!mayHaveSession()) {
     user.value = null;
     return;
   }
-  try {
-    user.value = await requestWithoutLogin(WHO_AM_I, {});
-  } catch (error) {
-    if (!(error instanceof VigilError) || error.status !== 401) throw error;
-    forget();
+  while (user.value === undefined) {
+    try {
+      await enter();
+    } catch (error) {
+      if (!(error instanceof VigilError)) throw error;
+      if (error.status === 401) forget();
+      else await pause(RETRY_MS, new AbortController().signal);
+    }
   }
 }
 
 export async function logIn(login: string, password: string): Promise<void> {
   await requestWithoutLogin('POST /api/v1/auth', { body: { login, password } });
-  localStorage.setItem(SESSION_KEY, '1');
-  const found = await requestWithoutLogin(WHO_AM_I, {});
-  const before = user.value;
-  // Another person must not go on with what the first one sees.
-  if (before && before._id !== found._id) {
-    location.assign(toAddress('/'));
-    return;
-  }
-  user.value = found;
+  await enter();
+}
+
+/** Goes on with the session that the browser has, whichever tab it was opened in. */
+async function enter(): Promise<void> {
+  if (!setUser(await requestWithoutLogin(WHO_AM_I, {}))) return;
   isAskingLogin.value = false;
   const resumed = waiting;
   waiting = [];
   for (const { resolve } of resumed) resolve();
+}
+
+/** Returns false for another person, who must not go on with what the first one sees. */
+function setUser(found: Caller): boolean {
+  localStorage.setItem(SESSION_KEY, found._id);
+  const isOther = user.value != null && user.value._id !== found._id;
+  if (isOther) location.assign(toAddress('/'));
+  else user.value = found;
+  return !isOther;
 }
 
 /** Gives up what was asked for with the session that has ended. */
@@ -71,11 +92,15 @@ export function leaveSession(): void {
 export async function logOut(): Promise<void> {
   await requestWithoutLogin('DELETE /api/v1/auth', {}).catch(() => undefined);
   localStorage.removeItem(SESSION_KEY);
+  // Who uses this browser next is not told what this user was told.
+  const worker = await navigator.serviceWorker?.getRegistration();
+  // Below a path of another site, it may be the worker of that site.
+  if (worker?.scope.endsWith(toAddress('/'))) await worker.unregister();
   location.assign(toAddress('/'));
 }
 
 export async function reloadUser(): Promise<void> {
-  user.value = await request(WHO_AM_I, {});
+  setUser(await request(WHO_AM_I, {}));
 }
 
 function forget(): void {
