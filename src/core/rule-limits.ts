@@ -17,6 +17,8 @@ export const RULE_LIMITS = {
   // Commands of one rule to one object within a time: the answer to a command may raise the next alarm.
   ruleCommands: 100,
   ruleCommandsMs: HOUR_MS,
+  // Alarms of which what they need to know is read together.
+  alarmsRaisedTogether: 100,
   // Rules and objects that the audit knows of: others are told to the database again.
   heldBackRemembered: 10_000,
 

@@ -5,7 +5,8 @@ import { parseQueryTime } from '../../core/time.js';
 import { Icon, type IconName } from '../parts/icon.js';
 import { serverNowMs } from '../state/clock.js';
 import { useLocation } from '../state/location.js';
-import { firstDayOfWeek, type TextKey, t } from '../text/language.js';
+import { firstDayOfWeek } from '../text/calendar.js';
+import { type TextKey, t } from '../text/language.js';
 import { type Days, daysAt, type IntervalMs } from './days.js';
 
 const HOUR_MS = 3_600_000;

@@ -1,7 +1,7 @@
 /** What charts show beside values: the alarms of an object in an interval, and the thresholds of rules that read a parameter. */
 import type { Alarm, Severity } from '../state/alarms.js';
 import { SEVERITIES } from '../state/alarms.js';
-import { type Entity, list, type Routes, request } from '../state/api.js';
+import { type Entity, type Json, list, type Routes, request } from '../state/api.js';
 import { labelsOf } from '../state/by-name.js';
 import type { FleetObject } from '../state/fleet.js';
 import { may } from '../state/session.js';
@@ -49,17 +49,14 @@ async function fetchAlarms(object: FleetObject, { fromMs, toMs }: IntervalMs): P
 
 async function fetchThresholds(object: FleetObject): Promise<Threshold[]> {
   const rules = await list<Entity>('/rules', { only: 'name,active,severity,select,when', limit: MOST_RULES });
-  const found = rules
-    .filter(({ active }) => active !== false)
-    .flatMap((rule) => {
-      const thresholds = thresholdsOf(rule);
-      return thresholds.length === 0 ? [] : [{ select: rule.select, thresholds }];
-    });
+  const found = rules.filter(({ active, when }) => active !== false && (when as Json | undefined)?.param !== undefined);
   if (found.length === 0) return [];
-  const { branch } = (await request('GET /api/v1/objects/{id}', { path: { id: object._id } })) as { branch?: unknown };
+  const path = { id: object._id };
+  const read = await request('GET /api/v1/objects/{id}', { path, query: { only: ['branch', 'config'] } });
+  const { branch, config } = read as { branch?: unknown; config?: unknown };
   const groups = Array.isArray(branch) ? branch.map(String) : [object.group];
   const selected = { keys: [object._id, object.id], groups, model: object.model, labels: labelsOf(object) };
-  return found.flatMap(({ select, thresholds }) => (selectsObject(select, selected) ? thresholds : []));
+  return found.flatMap((rule) => (selectsObject(rule.select, selected) ? thresholdsOf(rule, config) : []));
 }
 
 /** What a chart of a parameter shows: the notes, and the alarms that read it or none. */

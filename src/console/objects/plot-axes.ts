@@ -1,7 +1,7 @@
 /** The axes of charts: their texts in the form of the reader's language, and the colors of the page. */
 import type uPlot from 'uplot';
+import { formOnAxis } from '../text/axis-numbers.js';
 import { formatClock, formatDay, formatNumber } from '../text/language.js';
-import { formOnAxis } from '../text/numbers.js';
 
 /** The value of a variable of the style sheet. */
 export type ColorOf = (name: string) => string;

@@ -25,10 +25,12 @@ type Json = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-export function thresholdsOf(rule: Json): Threshold[] {
+/** `config`: of the object, whose members a rule may compare with. */
+export function thresholdsOf(rule: Json, config: unknown = null): Threshold[] {
   const { when, severity } = rule;
   if (!isObject(when) || typeof when.param !== 'string') return [];
-  const { param, op, value } = when;
+  const { param, op } = when;
+  const value = resolve(when.value, config);
   const about = {
     ruleId: String(rule._id),
     name: String(rule.name),
@@ -44,6 +46,13 @@ export function thresholdsOf(rule: Json): Threshold[] {
     { ...about, value: from, sign: '≥' },
     { ...about, value: to, sign: '≤' },
   ];
+}
+
+/** What a value of a rule is for an object: a number, or the member of its `config` that it names. */
+function resolve(value: unknown, config: unknown): unknown {
+  if (Array.isArray(value)) return value.map((one) => resolve(one, config));
+  if (!isObject(value) || typeof value.config !== 'string') return value;
+  return value.config.split('.').reduce((inner, name) => (isObject(inner) ? inner[name] : undefined), config);
 }
 
 /** An object as rules select it. */

@@ -93,6 +93,18 @@ const isScalar = (value: unknown): boolean => ['string', 'number', 'boolean'].in
 // `1,5` is one and a half; `1,500` is that to some and 1500 to others, so it is no number.
 const NUMBER = /^-?(?:0[.,]\d+|(?:0|[1-9]\d*)(?:\.\d+|,(?!\d{3}(?!\d))\d+)?)(?:e[+-]?\d+)?$/i;
 
+/** Whether nothing is left to fill in, as far as forms know. */
+export function isComplete(condition: unknown): boolean {
+  if (!isObject(condition)) return false;
+  const values = Object.values(condition);
+  return values.length > 0 && values.every(isFilled);
+}
+
+const isFilled = (value: unknown): boolean => {
+  if (Array.isArray(value)) return value.length > 0 && value.every(isFilled);
+  return isObject(value) ? isComplete(value) : value !== '';
+};
+
 /** What somebody types as a value: a number, true or false, or a text; a text in quotes is that text. */
 export function toScalar(typed: string): string | number | boolean {
   const text = typed.trim();

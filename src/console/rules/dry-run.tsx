@@ -5,7 +5,7 @@ import { Field, Select, type useWork } from '../parts/form.js';
 import { Section } from '../parts/tabs.js';
 import type { Json } from '../state/api.js';
 import { ordered } from '../state/by-name.js';
-import { usePart } from '../state/parts.js';
+import { usePart, withTextsOf } from '../state/parts.js';
 import { write } from '../state/write.js';
 import { formatNumber, t, tn } from '../text/language.js';
 import { PickList } from './fields.js';
@@ -30,9 +30,10 @@ export function DryRun({ rule, work, check }: DryRunProps) {
   const found = useMemo(() => objectsOf(rule.select), [JSON.stringify(rule.select), ordered.value]);
   const options = useMemo(() => found.map(({ _id, id, name }) => [_id, titled(id, name)] as const), [found]);
   const named = found.filter(({ _id }) => chosen.value.includes(_id));
-  const objects = named.length > 0 ? named : found;
-  const { trial, run } = useTrial({ rule, objects, period: period.value, check });
-  const part = usePart(outcome, () => import('./outcome.js'), trial.value !== null);
+  const { trial, isOld, run } = useTrial({ rule, found, chosen: named, period: period.value, check });
+  const count = Math.min(found.length, MOST_OBJECTS);
+  const isMore = named.length === 0 && count > 1;
+  const part = usePart(outcome, () => import('./outcome.js').then(withTextsOf), trial.value !== null);
   return (
     <Section title={t('rule.try')} about={t('rule.tryAbout')}>
       <div class="form rule-try">
@@ -41,7 +42,7 @@ export function DryRun({ rule, work, check }: DryRunProps) {
           <PickList
             name="object"
             label={t('rule.objects')}
-            hint={t('rule.tryAll', { count: formatNumber(Math.min(found.length, MOST_OBJECTS)) })}
+            hint={t('rule.tryAll', { count: formatNumber(count) })}
             values={chosen.value}
             options={options}
             others="ignored"
@@ -50,13 +51,11 @@ export function DryRun({ rule, work, check }: DryRunProps) {
         </div>
         <div>
           <button type="button" class="button" aria-busy={work.isBusy.value} onClick={() => void work.run(run)}>
-            {t('rule.tryNow')}
+            {isMore ? t('rule.tryMore', { count: formatNumber(count) }) : t('rule.tryNow')}
           </button>
         </div>
         <div role="status" class="form">
-          {trial.value && part && (
-            <part.Outcome trial={trial.value} isOld={JSON.stringify(trial.value.rule) !== JSON.stringify(rule)} />
-          )}
+          {trial.value && part && <part.Outcome trial={trial.value} isOld={isOld} />}
         </div>
       </div>
     </Section>

@@ -1,13 +1,19 @@
 /** What became of a rule that was tried on the past: how often it would have raised an alarm, where and when, or how near it came. */
 import { HOUR_MS } from '../../core/units.js';
-import { formatRead } from '../alarms/read-values.js';
+import { summaryOf } from '../alarms/alarm-values.js';
+import type { IntervalMs } from '../objects/days.js';
 import { explain, Problem } from '../parts/form.js';
 import type { Json } from '../state/api.js';
+import type { FleetObject } from '../state/fleet.js';
 import { toAddress } from '../state/location.js';
-import { formatDateTime, formatNumber, t, tn } from '../text/language.js';
+import { formatDateTime, formatNumber, loadTexts, t, tn } from '../text/language.js';
 import { formatSpan } from '../text/spans.js';
+import { readWordsOf } from './read-words.js';
 import type { Period, Result, Trial, Tried } from './trial.js';
-import { TrialChart } from './trial-chart.js';
+import { TrialCharts } from './trial-chart.js';
+
+/** It says what a rule has read as alarms do. */
+export const loadOwnTexts = (): Promise<void> => loadTexts('alarms');
 
 const MOST_SHOWN = 20;
 const MOST_CHARTS = 3;
@@ -32,14 +38,15 @@ export function Outcome({ trial, isOld }: { trial: Trial; isOld: boolean }) {
             packets: formatNumber(packets),
           })}
           {tried.length < count && ` ${t('rule.tryGoesOn', { left: formatNumber(count - tried.length) })}`}
-          {count < all && ` ${t('rule.tryCut', { count: formatNumber(count), all: formatNumber(all) })}`}
+          {count < all &&
+            ` ${t(count === 1 ? 'rule.tryOne' : 'rule.tryCut', { count: formatNumber(count), all: formatNumber(all) })}`}
         </p>
       )}
       {isOld && <p class="hint warn">{t('rule.tryOld')}</p>}
       <ul class="rule-tried">
         {tried.map((one) => (
           <li key={one.object._id}>
-            <OfObject {...one} trial={drawn.includes(one) ? trial : null} />
+            <OfObject {...one} rule={trial.rule} interval={drawn.includes(one) ? trial.interval : null} />
           </li>
         ))}
       </ul>
@@ -47,8 +54,13 @@ export function Outcome({ trial, isOld }: { trial: Trial; isOld: boolean }) {
   );
 }
 
-/** `trial`: where its chart is shown. */
-function OfObject({ object, result, error, trial }: Tried & { readonly trial: Trial | null }) {
+interface OfObjectProps extends Tried {
+  readonly rule: Json;
+  /** Of its charts; null where none are shown. */
+  readonly interval: IntervalMs | null;
+}
+
+function OfObject({ object, result, error, rule, interval }: OfObjectProps) {
   const alarms = result?.alarms ?? [];
   return (
     <>
@@ -57,8 +69,8 @@ function OfObject({ object, result, error, trial }: Tried & { readonly trial: Tr
         <span class={`tag${alarms.length > 0 ? ' bad' : ''}`}>{tn('rule.times', alarms.length)}</span>
       </h3>
       {error !== null && <Problem error={new Error(explain(error))} />}
-      {trial !== null && result !== null && result.evaluated > 0 && (
-        <TrialChart object={object} rule={trial.rule} interval={trial.interval} alarms={alarms} />
+      {interval !== null && result !== null && result.evaluated > 0 && (
+        <TrialCharts object={object} rule={rule} interval={interval} alarms={alarms} />
       )}
       {alarms.length > 0 && (
         <ol>
@@ -69,7 +81,7 @@ function OfObject({ object, result, error, trial }: Tried & { readonly trial: Tr
                 {alarm.cleared === null
                   ? t('rule.notCleared')
                   : t('rule.lasted', { span: formatSpan(alarm.cleared - alarm.raised) })}
-                {readOf(alarm.values)}
+                {readOf(object, alarm.values)}
               </span>
             </li>
           ))}
@@ -78,7 +90,7 @@ function OfObject({ object, result, error, trial }: Tried & { readonly trial: Tr
       {alarms.length > MOST_SHOWN && (
         <p class="quiet">{t('rule.moreAlarms', { count: formatNumber(alarms.length - MOST_SHOWN) })}</p>
       )}
-      {result && alarms.length === 0 && <Nearly result={result} />}
+      {result && alarms.length === 0 && <Nearly result={result} object={object} rule={rule} />}
     </>
   );
 }
@@ -90,29 +102,35 @@ function around({ raised, cleared }: Result['alarms'][number]): string {
   return new URLSearchParams({ from: isoOf(raised - besideMs), to: isoOf(endMs + besideMs) }).toString();
 }
 
-const readOf = (values: Json): string => {
-  const texts = Object.entries(values).map(([name, value]) => `${name} ${formatRead(value)}`);
-  return texts.length === 0 ? '' : ` · ${texts.join(', ')}`;
-};
+function readOf({ _id: object }: FleetObject, values: Json): string {
+  const text = summaryOf({ object, values });
+  return text === '' ? '' : ` · ${text}`;
+}
+
+interface NearlyProps {
+  readonly result: Result;
+  readonly object: FleetObject;
+  readonly rule: Json;
+}
 
 /** Why nothing would have been raised: how near each part came. */
-function Nearly({ result: { evaluated, nearly } }: { result: Result }) {
+function Nearly({ result: { evaluated, nearly }, object, rule }: NearlyProps) {
   if (evaluated === 0) return <p class="quiet">{t('rule.noPackets')}</p>;
+  const parts = nearly.filter(({ place }) => place !== 'when' || nearly.length === 1);
   return (
     <ul class="quiet">
-      {nearly
-        .filter(({ place }) => place !== 'when' || nearly.length === 1)
-        .map(({ place, condition, heldMs, forMs, closest, at }) => (
+      {parts.map((near) => {
+        const { place, heldMs, forMs, at } = near;
+        const { condition, closest } = readWordsOf(near, rule, object);
+        const spans = { span: formatSpan(heldMs), wanted: formatSpan(forMs) };
+        return (
           <li key={place}>
             <code>{condition}</code>:{' '}
-            {heldMs > 0
-              ? t(forMs > 0 ? 'rule.heldOf' : 'rule.held', { span: formatSpan(heldMs), wanted: formatSpan(forMs) })
-              : t('rule.heldNever')}
-            {closest !== null && closest !== undefined && at !== null && (
-              <> {t('rule.closest', { value: formatRead(closest), moment: formatDateTime(at) })}</>
-            )}
+            {heldMs > 0 ? t(forMs > 0 ? 'rule.heldOf' : 'rule.held', spans) : t('rule.heldNever')}
+            {closest !== '' && at !== null && <> {t('rule.closest', { value: closest, moment: formatDateTime(at) })}</>}
           </li>
-        ))}
+        );
+      })}
     </ul>
   );
 }

@@ -17,7 +17,9 @@ import type { ENGLISH_PALETTE } from './english-palette.js';
 import type { ENGLISH_PARTS } from './english-parts.js';
 import type { ENGLISH_PROPOSALS } from './english-proposals.js';
 import type { ENGLISH_REPORTS } from './english-reports.js';
+import type { ENGLISH_ROLES } from './english-roles.js';
 import type { ENGLISH_RULES } from './english-rules.js';
+import type { ENGLISH_SCHEDULES } from './english-schedules.js';
 import type { ENGLISH_SETTINGS } from './english-settings.js';
 import type { ENGLISH_SHEET } from './english-sheet.js';
 import type { ENGLISH_VIEWS } from './english-views.js';
@@ -118,6 +120,7 @@ export type DataCatalogue = Readonly<Record<keyof typeof ENGLISH_DATA, string>>;
 export type DialogCatalogue = Readonly<Record<keyof typeof ENGLISH_DIALOGS, string>>;
 export type HomeCatalogue = Readonly<Record<keyof typeof ENGLISH_HOME, string>>;
 export type ReportCatalogue = Readonly<Record<keyof typeof ENGLISH_REPORTS, string>>;
+export type ScheduleCatalogue = Readonly<Record<keyof typeof ENGLISH_SCHEDULES, string>>;
 export type SettingsCatalogue = Readonly<Record<keyof typeof ENGLISH_SETTINGS, string>>;
 export type AlarmCatalogue = Readonly<Record<keyof typeof ENGLISH_ALARMS, string>>;
 export type HistoryCatalogue = Readonly<Record<keyof typeof ENGLISH_HISTORY, string>>;
@@ -134,6 +137,7 @@ export type CompareCatalogue = Readonly<Record<keyof typeof ENGLISH_COMPARE, str
 export type NoteCatalogue = Readonly<Record<keyof typeof ENGLISH_NOTES, string>>;
 export type PartsCatalogue = Readonly<Record<keyof typeof ENGLISH_PARTS, string>>;
 export type MeaningCatalogue = Readonly<Record<keyof typeof ENGLISH_MEANINGS, string>>;
+export type RoleCatalogue = Readonly<Record<keyof typeof ENGLISH_ROLES, string>>;
 export type WallCatalogue = Readonly<Record<keyof typeof ENGLISH_WALL, string>>;
 export type WhereCatalogue = Readonly<Record<keyof typeof ENGLISH_WHERE, string>>;
 export type Texts = Catalogue &
@@ -144,9 +148,11 @@ export type Texts = Catalogue &
   DataCatalogue &
   DialogCatalogue &
   ReportCatalogue &
+  RoleCatalogue &
   ImportCatalogue &
   ProposalCatalogue &
   SheetCatalogue &
+  ScheduleCatalogue &
   SettingsCatalogue &
   HistoryCatalogue &
   AlarmCatalogue &

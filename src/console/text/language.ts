@@ -129,6 +129,9 @@ export function t(key: TextKey, values: Record<string, string | number> = {}): s
   );
 }
 
+/** Whether there is a text for what the server names. */
+export const hasText = (key: string): boolean => Object.hasOwn(catalogue.value, key);
+
 /** The text for a number of things: `key.one` or `key.other`. */
 export function tn(key: string, count: number): string {
   const rules = cached(`p${language.value}`, () => new Intl.PluralRules(language.value));
@@ -136,7 +139,7 @@ export function tn(key: string, count: number): string {
 }
 
 // The language decides words; the browser's own setting decides the form of numbers and dates where it is the same language.
-function locale(): string {
+export function locale(): string {
   const isUsable = (one: string): boolean => one.split('-')[0] === language.value && isTag(one);
   return navigator.languages.find(isUsable) ?? language.value;
 }
@@ -173,13 +176,6 @@ export function formatNumber(value: number, form?: Intl.NumberFormatOptions): st
 /** The first number in the form of a language takes browsers as long as a page: before it is needed, while the server answers. */
 export const prepareNumbers = (): unknown => formatNumber(0.5);
 
-/** The day with which weeks begin: 0 is Sunday. */
-export function firstDayOfWeek(): number {
-  type Week = { readonly firstDay: number };
-  const found = new Intl.Locale(locale()) as { getWeekInfo?(): Week; readonly weekInfo?: Week };
-  return ((found.getWeekInfo?.() ?? found.weekInfo)?.firstDay ?? 1) % 7;
-}
-
 export const formatDate = (ms: number, form: Intl.DateTimeFormatOptions): string =>
   cached(`d${JSON.stringify(form)}`, (name) => new Intl.DateTimeFormat(name, form)).format(ms);
 
@@ -189,8 +185,6 @@ export const formatClock = (ms: number, hasSeconds: boolean): string =>
   formatDate(ms, { timeStyle: hasSeconds ? 'medium' : 'short' });
 
 export const formatDay = (ms: number): string => formatDate(ms, { day: 'numeric', month: 'short' });
-
-export const formatWeekday = (ms: number): string => formatDate(ms, { weekday: 'long', day: 'numeric', month: 'long' });
 
 export const formatDateTime = (ms: number): string => formatDate(ms, { dateStyle: 'medium', timeStyle: 'medium' });
 

@@ -81,3 +81,13 @@ export function nextOpening(schedule: Schedule, atMs: number): number {
   }
   return atMs + 16 * DAY_MS;
 }
+
+/** The latest hours that are over at the instant. */
+export function lastHours(schedule: Schedule, atMs: number): { readonly from: number; readonly to: number } {
+  const today = dayOf(schedule, atMs);
+  for (let day = today; day >= today - 15; day--) {
+    const hours = hoursOf(schedule, day);
+    if (hours !== null && hours.to <= atMs && hours.to > hours.from) return hours;
+  }
+  return { from: atMs, to: atMs };
+}

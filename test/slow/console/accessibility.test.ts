@@ -109,6 +109,16 @@ test('violates no rule of WCAG 2.2 AA in a dialog', async () => {
   expect(await findViolations(page)).toEqual([]);
 });
 
+test('violates no rule of WCAG 2.2 AA in the boxes of a role, which are large enough for a finger', async () => {
+  await service.admin('POST', 'roles', { name: 'Dispatcher', credentials: ['GET /*', 'DELETE /objects/truck'] });
+  const page = await browser.openAs('/access/roles', ADMIN, browser.phone);
+  await page.locator('tr', { hasText: 'Dispatcher' }).getByRole('button', { name: 'Edit' }).click();
+  await page.getByRole('checkbox', { name: 'send commands' }).check();
+  await page.getByText('may now: send commands').waitFor();
+  expect(await findViolations(page)).toEqual([]);
+  expect(await findSmall(page)).toEqual([]);
+});
+
 test('violates no rule of WCAG 2.2 AA in what needs attention, which is large enough for a finger', async () => {
   const page = await browser.openAs('/', ADMIN, browser.phone);
   // It covers the map for as long as it is not answered.

@@ -86,7 +86,8 @@ test('asks for the object of a token only while it is for a device', async () =>
   expect(await hasFocus(page.getByLabel('Object', { exact: true }))).toBe(true);
   await page.getByRole('radio', { name: 'Custom' }).check();
   expect(await page.getByText('Choose an object from the list.').count()).toBe(0);
-  await page.getByLabel('Permitted requests').fill('read everything');
+  await page.getByText('As text').click();
+  await page.getByRole('textbox', { name: 'Permitted requests' }).fill('read everything');
   await page.getByRole('button', { name: 'Create token' }).click();
   browser.expectErrors(/400/);
   await page.getByText('Expected a method and a path in each line').waitFor();

@@ -1,6 +1,7 @@
 /** The forms of numbers: what a device measures is never shown as 0 unless it is, and never in hundreds of digits. */
 import { expect, test } from '@jest/globals';
-import { formOf, formOnAxis } from '../../../src/console/text/numbers.js';
+import { formOnAxis } from '../../../src/console/text/axis-numbers.js';
+import { formOf } from '../../../src/console/text/numbers.js';
 
 const write = (value: number, form: Intl.NumberFormatOptions) => new Intl.NumberFormat('en', form).format(value);
 

@@ -20,7 +20,9 @@ import { ENGLISH_PALETTE } from '../../../src/console/text/english-palette.js';
 import { ENGLISH_PARTS } from '../../../src/console/text/english-parts.js';
 import { ENGLISH_PROPOSALS } from '../../../src/console/text/english-proposals.js';
 import { ENGLISH_REPORTS } from '../../../src/console/text/english-reports.js';
+import { ENGLISH_ROLES } from '../../../src/console/text/english-roles.js';
 import { ENGLISH_RULES } from '../../../src/console/text/english-rules.js';
+import { ENGLISH_SCHEDULES } from '../../../src/console/text/english-schedules.js';
 import { ENGLISH_SETTINGS } from '../../../src/console/text/english-settings.js';
 import { ENGLISH_SHEET } from '../../../src/console/text/english-sheet.js';
 import { ENGLISH_VIEWS } from '../../../src/console/text/english-views.js';
@@ -47,7 +49,9 @@ const MORE: Readonly<Record<string, object>> = {
   palette: ENGLISH_PALETTE,
   proposals: ENGLISH_PROPOSALS,
   reports: ENGLISH_REPORTS,
+  roles: ENGLISH_ROLES,
   rules: ENGLISH_RULES,
+  schedules: ENGLISH_SCHEDULES,
   settings: ENGLISH_SETTINGS,
   views: ENGLISH_VIEWS,
   where: ENGLISH_WHERE,

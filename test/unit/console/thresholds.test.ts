@@ -25,6 +25,18 @@ test.each([
   expect(linesOf(when)).toEqual(lines);
 });
 
+test.each([
+  [{ param: 'a', op: '>', value: { config: 'most' } }, ['> 8']],
+  [{ param: 'a', op: '<', value: { config: 'limits.low' } }, ['< 2']],
+  [{ param: 'a', op: 'between', value: [{ config: 'limits.low' }, 6] }, ['≥ 2', '≤ 6']],
+  [{ param: 'a', op: '>', value: { config: 'name' } }, []],
+  [{ param: 'a', op: '>', value: { config: 'unknown.inner' } }, []],
+])('has the lines of %j with the config of an object', (when, lines) => {
+  const config = { most: 8, limits: { low: 2 }, name: 'eight' };
+  expect(thresholdsOf(rule(when), config).map(({ sign, value }) => `${sign} ${value}`)).toEqual(lines);
+  expect(thresholdsOf(rule(when), null)).toEqual([]);
+});
+
 test('has the severity of the rule, a warning by default', () => {
   const when = { param: 'a', op: '>', value: 1 };
   const severities = ['critical', 'info', 'warning', undefined].map(
