@@ -49,11 +49,12 @@ export async function isUnacknowledged(database: Database, id: string): Promise<
   return (await mapDriverErrors(find, LIMITS.databaseOperationMs)) !== null;
 }
 
-/** Whether a majority has this alarm, raised or cleared. Throws 503. */
-export async function isStored(database: Database, id: string): Promise<boolean> {
-  const find = () =>
-    collectionOf(database, ALARMS).findOne({ _id: new ObjectId(id) }, { projection: { _id: 1 }, ...COMMITTED_READ });
-  return (await mapDriverErrors(find, LIMITS.databaseOperationMs)) !== null;
+/** Those of these alarms that a majority has, raised or cleared. Throws 503. */
+export async function findStored(database: Database, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const named = { _id: { $in: ids.map((id) => new ObjectId(id)) } };
+  const options = { projection: { _id: 1 }, ...COMMITTED_READ };
+  const find = () => collectionOf(database, ALARMS).find(named, options).toArray();
+  return new Set((await mapDriverErrors(find, LIMITS.databaseOperationMs)).map(({ _id }) => String(_id)));
 }
 
 const toFilter = (id: string, { scope }: Actor): Document => ({

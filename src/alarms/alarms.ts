@@ -5,7 +5,7 @@ import { LIMITS } from '../core/limits.js';
 import type { ModelFinder } from '../packets/models.js';
 import { clock, type Timer } from '../platform/clock.js';
 import type { OwnedPartition, Processor } from '../processing/processor.js';
-import type { AlarmParts } from './alarm-writes.js';
+import type { AlarmParts } from './alarm-actions.js';
 import {
   countRemembered,
   createPartitionMemory,

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { type Audit, auditIdOf, NO_REQUEST } from '../accounts/audit.js';
 import { cacheSize } from '../core/cache-size.js';
 import { LIMITS } from '../core/limits.js';
-import type { AlarmParts } from './alarm-writes.js';
+import type { AlarmParts } from './alarm-actions.js';
 
 export interface ReporterDeps {
   readonly audit: Audit;

@@ -225,6 +225,7 @@ async function prepare(
     else await round.changeObject(objectId);
     turn.spend(tenant, round.steps() - before);
   }
+  const writes = await round.writes();
   const committed = (): void => {
     round.keep();
     for (const task of done) {
@@ -236,7 +237,7 @@ async function prepare(
     }
   };
   const isDone = new Set(done);
-  return { writes: round.writes(), committed, left: tasks.filter((task) => !isDone.has(task)) };
+  return { writes, committed, left: tasks.filter((task) => !isDone.has(task)) };
 }
 
 /** Reads the objects of tasks, and waits for rules that had changed by now and may select them. Throws 503. */

@@ -8,11 +8,12 @@ import { toJson } from '../platform/mongo/bson/json-writer.js';
 import type { OutputWrite } from '../processing/commit.js';
 import { partitionOf } from '../processing/processor.js';
 import type { ActiveRule } from './active-rule.js';
+import type { AlarmParts } from './alarm-actions.js';
 import { type ClearReason, isUnacknowledged } from './alarm-store.js';
 import {
-  type AlarmParts,
   escalateAlarm,
-  raiseAlarm,
+  type RaisedAlarm,
+  raiseAlarms,
   showRefused,
   tellCleared,
   toClearing,
@@ -72,13 +73,15 @@ export interface Round {
   changeRule(ruleId: string): Promise<boolean>;
   /** About how many steps it has taken so far. */
   steps(): number;
-  writes(): OutputWrite[];
+  /** Throws 503. */
+  writes(): Promise<OutputWrite[]>;
   /** What was prepared is committed. */
   keep(): void;
 }
 
 interface State extends RoundParts, WritingParts, RoundStates {
-  readonly outputs: OutputWrite[];
+  /** In order. What alarms write is known once what they depend on was read. */
+  readonly outputs: (OutputWrite | RaisedAlarm)[];
   /** Whether packets were read that may come again. */
   hasRefilled: boolean;
   /** Rules whose expressions have taken too many steps, which they do not show yet. */
@@ -110,12 +113,21 @@ export function createRound(parts: RoundParts, partition: number, held: Partitio
     changeObject: (objectId) => changeObject(state, objectId),
     changeRule: (ruleId) => changeRule(state, ruleId),
     steps: () => state.steps,
-    writes: () => [...state.outputs, ...stateWrites(state), ...refillWrites(state), ...exhaustedWrites(state)],
+    writes: () => collectWrites(state),
     keep() {
       keepStates(state);
       for (const { seen } of state.exhausted) seen.isExhausted = true;
     },
   };
+}
+
+const isRaised = (output: OutputWrite | RaisedAlarm): output is RaisedAlarm => 'raise' in output;
+
+async function collectWrites(state: State): Promise<OutputWrite[]> {
+  const states = [...stateWrites(state), ...refillWrites(state), ...exhaustedWrites(state)];
+  const raised = await raiseAlarms(state, state.outputs.filter(isRaised));
+  const outputs = state.outputs.flatMap((output) => (isRaised(output) ? (raised.get(output) ?? []) : [output]));
+  return [...outputs, ...states];
 }
 
 const refillWrites = ({ hasRefilled, partition, held }: State): OutputWrite[] =>
@@ -188,7 +200,7 @@ async function readOne(state: State, objectId: string, arrived: ArrivedPacket): 
     const { after, effects } = evaluatePacket({ rule, object, memory }, before, { read, packet, receivedMs, steps });
     noteSteps(state, rule, { steps, cost: rule.compiled.costOf(read) });
     const isActing = receivedMs - (packet.time as number) <= rule.compiled.settings.controlMs;
-    for (const caused of effects) await apply(state, { rule, object }, caused, isActing);
+    for (const caused of effects) apply(state, { rule, object }, caused, isActing);
     storeState(state, objectId, rule, { state: after, effects, isActing });
     await state.turn.yieldIfLong();
   }
@@ -201,17 +213,17 @@ function noteSteps(state: State, rule: ActiveRule, { steps, cost }: { steps: Ste
   if (steps.areSpent && !rule.seen.isExhausted) state.exhausted.add(rule);
 }
 
-async function apply(
+function apply(
   state: State,
   { rule, object }: Pick<Evaluated, 'rule' | 'object'>,
   { effect, packetId, position }: CausedEffect,
   isActing: boolean,
-): Promise<void> {
+): void {
   if (effect.kind === 'clear') {
     state.outputs.push(...toClearing(effect.alarmId, effect.atMs, 'condition', state.now()));
     return;
   }
-  state.outputs.push(...(await raiseAlarm(state, { rule, object, raise: effect, packetId, position, isActing })));
+  state.outputs.push({ rule, object, raise: effect, packetId, position, isActing });
 }
 
 async function tick(state: State, objectId: string, untilMs: number): Promise<void> {
@@ -241,7 +253,7 @@ async function passTime(state: State, evaluated: Evaluated, before: RuleState, u
   const { state: after, effects } = step(partsOf(evaluated), before, input);
   const isActing = memory.aheadMs <= rule.compiled.settings.controlMs;
   const caused = causedBy(memory, effects);
-  for (const one of caused) await apply(state, evaluated, one, isActing);
+  for (const one of caused) apply(state, evaluated, one, isActing);
   storeState(state, object.id, rule, { state: after, effects: caused, isActing });
 }
 

@@ -28,6 +28,9 @@ export interface Matched {
   version: number;
 }
 
+/** Whether both, the owner of a rule and who set it up, may send the command now. */
+export type MayCommand = (object: SelectedObject, command: string) => boolean;
+
 export interface RuleRegistry {
   /** Whether there is no rule, and none may have been added. */
   isEmpty(): boolean;
@@ -46,8 +49,8 @@ export interface RuleRegistry {
   currentRule(ruleId: string): Promise<void>;
   load(): Promise<void>;
   apply(change: Change): void;
-  /** Whether both, the owner and who set the rule up, may send the command. */
-  mayCommand(rule: ActiveRule, object: SelectedObject, command: string): Promise<boolean>;
+  /** Throws 503. */
+  findMayCommand(rule: ActiveRule): Promise<MayCommand>;
   stop(): void;
 }
 
@@ -125,7 +128,7 @@ export function createRuleRegistry(
       for (const [id, concerned] of findAffected(state, change)) reloads.add(id, concerned);
       if (store === 'geofences') renameFence(state, change);
     },
-    mayCommand: (rule, object, command) => mayCommand(state, rule, object, command),
+    findMayCommand: (rule) => findMayCommand(state, rule),
     stop: reloads.stop,
   };
 }
@@ -377,13 +380,10 @@ function dependentOn(change: Change): readonly string[] {
 /** What decides where a geofence is, and whether the owner of a rule sees it. */
 const FENCE_FIELDS = ['geometry', 'radius', ...ACCESS_FIELDS, 'group'];
 
-async function mayCommand(
-  state: State,
-  { stored }: ActiveRule,
-  { id, object }: SelectedObject,
-  command: string,
-): Promise<boolean> {
+async function findMayCommand(state: State, { stored }: ActiveRule): Promise<MayCommand> {
   const actors = await findActors(state, stored);
-  const named = { objectId: id, ownId: String(object.id) };
-  return actors?.every((actor) => mayCallObject(actor, named, 'POST', ['commands', command])) ?? false;
+  return ({ id, object }, command) => {
+    const named = { objectId: id, ownId: String(object.id) };
+    return actors?.every((actor) => mayCallObject(actor, named, 'POST', ['commands', command])) ?? false;
+  };
 }

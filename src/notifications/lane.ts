@@ -17,6 +17,7 @@ import {
   countHeld,
   dropLane,
   hold,
+  isOver,
   isReminder,
   kindOf,
   type Lane,
@@ -34,8 +35,9 @@ import {
   storeEnded,
   wasTold,
 } from './outbox.js';
-import { loadPerson, type Person } from './person.js';
+import { loadPerson, type Person, removeChannel } from './person.js';
 import { loadReadable, loadSeenObject } from './recipients.js';
+import { loadReportMessage, showReportMail } from './report-mails.js';
 import type { SentMessages } from './sent-messages.js';
 import { toDigest, toMessage } from './text.js';
 
@@ -69,12 +71,12 @@ export async function runLane(parts: LaneParts, lane: Lane, signal: AbortSignal)
   if (rows.length === 0) return false;
   const [account, person] = await Promise.all([parts.findAccount(lane.userId), loadPerson(database, lane.userId)]);
   if (account === null || person === null) {
-    await dropLane(database, lane, 'the user is not active', now());
+    await drop(parts, lane, rows, 'the user is not active');
     return false;
   }
-  const channel = person.channels.find((one) => channelKey(one) === lane.channel);
+  const channel = person.channels.find((one) => isOver(lane.channel, one));
   if (channel === undefined) {
-    await dropLane(database, lane, 'the user has removed the channel', now());
+    await drop(parts, lane, rows, 'the user has removed the channel');
     return false;
   }
   if (!channel.isConfirmed) {
@@ -106,7 +108,7 @@ async function runRows(run: Run, rows: readonly Notification[]): Promise<void> {
   for (const row of rows) {
     if (run.signal.aborted) break;
     const isOutdated = isReminder(row.step) && newest.get(row.alarmId) !== row.id;
-    const outcome = await (isOutdated ? drop(run, row, 'a later reminder follows') : runOne(run, row));
+    const outcome = await (isOutdated ? dropOne(run, row, 'a later reminder follows') : runOne(run, row));
     if (outcome === 'failed') break;
     if (outcome === 'held') held.push(row);
   }
@@ -117,13 +119,25 @@ async function runRows(run: Run, rows: readonly Notification[]): Promise<void> {
 async function dropUnconfirmed(parts: LaneParts, lane: Lane, rows: readonly Notification[]): Promise<void> {
   const error = 'the address is not confirmed';
   for (const row of rows) if (!isReminder(row.step)) await showAtAlarm({ ...parts, lane }, row, error);
-  await dropLane(parts.database, lane, error, parts.now());
+  await drop(parts, lane, rows, error);
+}
+
+/** Nothing of the lane is sent any more. */
+async function drop(
+  { database, now }: LaneParts,
+  lane: Lane,
+  rows: readonly Notification[],
+  error: string,
+): Promise<void> {
+  await dropLane(database, lane, error, now());
+  for (const { mailId } of rows) if (mailId !== null) await showReportMail(database, mailId);
 }
 
 type RowOutcome = 'sent' | 'done' | 'held' | 'failed';
 
 async function runOne(run: Run, row: Notification): Promise<RowOutcome> {
   const { database, person, now } = run;
+  if (row.mailId !== null) return runReport(run, row, row.mailId);
   const nowMs = now();
   const waitsMs = quietUntil(person, row.severity, nowMs);
   if (waitsMs !== null) {
@@ -137,15 +151,25 @@ async function runOne(run: Run, row: Notification): Promise<RowOutcome> {
   }
   const alarm = run.alarms.get(row.alarmId);
   const reason = alarm === undefined ? 'the user may not read the alarm' : await findReason(run, row, alarm);
-  if (alarm === undefined || reason !== null) return drop(run, row, reason);
+  if (alarm === undefined || reason !== null) return dropOne(run, row, reason);
   const isCleared = alarm.status === 'cleared';
   if (isStorm(run, severityOf(row.severity, isCleared))) return 'held';
   return counted(run, row, isCleared, async () => {
     const object = await loadSeenObject(database, run.account, String(alarm.object));
-    if (object === null) return drop(run, row, 'the user does not see the object');
+    if (object === null) return dropOne(run, row, 'the user does not see the object');
     const message = toMessage(row, { alarm, object, publicUrl: run.publicUrl });
     return attempt(run, row, message, isCleared);
   });
+}
+
+/** It was ordered for this time: neither quiet hours nor other messages keep it waiting. */
+async function runReport(run: Run, row: Notification, mailId: string): Promise<RowOutcome> {
+  const message = await loadReportMessage(run.database, mailId, row.id);
+  const outcome = await (message === null
+    ? dropOne(run, row, 'the report was kept too long')
+    : attempt(run, row, message, false));
+  await showReportMail(run.database, mailId);
+  return outcome;
 }
 
 /** Other channels of the person send meanwhile: a message counts while it is on its way, and afterwards if it was sent. */
@@ -193,7 +217,7 @@ async function findReason(
   return (acknowledged ?? null) === null ? null : 'acknowledged';
 }
 
-async function drop({ database, now }: Run, row: Notification, error: string | null): Promise<RowOutcome> {
+async function dropOne({ database, now }: Run, row: Notification, error: string | null): Promise<RowOutcome> {
   const { attempts } = row;
   await storeEnded(database, row, { state: 'dropped', attempts, error, sentMs: null, saysCleared: false }, now());
   return 'done';
@@ -201,7 +225,7 @@ async function drop({ database, now }: Run, row: Notification, error: string | n
 
 async function attempt(run: Run, row: Notification, message: Message, saysCleared: boolean): Promise<RowOutcome> {
   const { database, now, signal } = run;
-  const { error, isFinal, retryAfterMs } = await run.send(run.channel, message, signal);
+  const { error, isFinal, isGone, retryAfterMs } = await run.send(run.channel, message, signal);
   const attempts = row.attempts + 1;
   const nowMs = now();
   if (error === null) {
@@ -217,6 +241,7 @@ async function attempt(run: Run, row: Notification, message: Message, saysCleare
     await storeEnded(database, row, { state: 'failed', attempts, error, sentMs: null, saysCleared: false }, nowMs);
     await showAtAlarm(run, row, error);
     run.onFailed(row, error);
+    if (isGone) await removeChannel(database, run.lane.userId, run.channel);
     return 'done';
   }
   // A message that has just come does not begin anew with a receiver that has failed for long.

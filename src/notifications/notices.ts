@@ -115,14 +115,18 @@ const toNotice = ({ _id, due: _, ...fields }: Document): Notice => ({
 });
 
 /** Stores what was told. An alarm that was cleared meanwhile is due at once. Throws 503. */
-export async function storeTold(database: Database, { alarmId }: Notice, plan: Plan, nowMs: number): Promise<void> {
-  const filter = { _id: new ObjectId(alarmId) };
-  if (plan.isOver) {
-    await mapDriverErrors(() => noticesOf(database).deleteOne(filter));
-    return;
-  }
-  const due = { $cond: [{ $eq: ['$isCleared', true] }, nowMs, plan.dueMs] };
-  await mapDriverErrors(() => noticesOf(database).updateOne(filter, [{ $set: { ...plan.after, due } }]));
+export async function storeTold(
+  database: Database,
+  told: readonly { readonly notice: Notice; readonly plan: Plan }[],
+  nowMs: number,
+): Promise<void> {
+  const operations = told.map(({ notice, plan }): AnyBulkWriteOperation => {
+    const filter = { _id: new ObjectId(notice.alarmId) };
+    if (plan.isOver) return { deleteOne: { filter } };
+    const due = { $cond: [{ $eq: ['$isCleared', true] }, nowMs, plan.dueMs] };
+    return { updateOne: { filter, update: [{ $set: { ...plan.after, due } }] } };
+  });
+  await mapDriverErrors(() => noticesOf(database).bulkWrite(operations, { ordered: false }));
 }
 
 /** Looks again later; null: nothing keeps the alarm back any more, and everything counts from then. Throws 503. */

@@ -2,20 +2,17 @@
  * Tells people about alarms. Each instance works on what belongs to its partitions: the notices of objects, which become messages,
  * and the channels of users. What is due stands in the database, so that a new owner goes on with it.
  */
-import { type Document, ObjectId } from 'mongodb';
+import { setMaxListeners } from 'node:events';
 import type { Change } from '../core/change.js';
 import { LIMITS } from '../core/limits.js';
-import type { Severity } from '../core/rule/severity.js';
 import { clock, type Timer } from '../platform/clock.js';
 import { createFairQueue, type FairQueue } from '../platform/fair-queue.js';
-import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { NO_TASKS, type OwnedPartition, type Processor } from '../processing/processor.js';
-import { isKeptBack } from './gateway.js';
 import { type LaneParts, runLane } from './lane.js';
-import { loadDue, type Notice, planSteps, postponeNotice, removeNotice, type Step, storeTold } from './notices.js';
-import { addNotifications, findDueLanes, type Lane, loadTold, notificationPartition, toId } from './outbox.js';
-import { loadAlarm, loadRecipients } from './recipients.js';
+import { loadDue, type Notice, postponeNotice } from './notices.js';
+import { findDueLanes, type Lane, notificationPartition } from './outbox.js';
 import { createSentMessages } from './sent-messages.js';
+import { tell } from './telling.js';
 
 /** Several alarms of a moment are looked for once. */
 const WAKE_MS = 50;
@@ -91,7 +88,8 @@ const createLaneQueue = (): FairQueue =>
     perCaller: LIMITS.notificationLanesAtOncePerUser,
     perTenant: LIMITS.notificationLanesAtOncePerTenant,
     waiting: Number.POSITIVE_INFINITY,
-    waitingPerCaller: LIMITS.channelsPerUser,
+    // A channel has a lane for alarms, and one for reports.
+    waitingPerCaller: 2 * LIMITS.channelsPerUser,
     waitMs: LIMITS.notificationRetryMaxMs,
   });
 
@@ -109,7 +107,10 @@ function wake(state: State): void {
 }
 
 function acquire(state: State, partition: OwnedPartition): void {
-  const owned: Owned = { partition, ending: new AbortController(), running: new Map() };
+  const ending = new AbortController();
+  // Each request of a channel is ended by it.
+  setMaxListeners(0, ending.signal);
+  const owned: Owned = { partition, ending, running: new Map() };
   state.owned.set(partition.index, owned);
   partition.lost.addEventListener('abort', () => {
     owned.ending.abort();
@@ -136,7 +137,7 @@ async function check(state: State): Promise<void> {
   state.isChecking = true;
   try {
     const due = await loadDue(state.database, indexes, state.now());
-    for (const notice of due) await tellOrPostpone(state, notice);
+    if (due.length > 0) await tellDue(state, due);
     if (due.length === LIMITS.noticesAtOnce) wake(state);
     for (const lane of await findDueLanes(state.database, indexes, state.now())) await startLane(state, lane);
   } catch (error) {
@@ -146,53 +147,26 @@ async function check(state: State): Promise<void> {
   }
 }
 
-/** One alarm that takes too long keeps no others waiting. Throws 503 where the database is away. */
+/**
+ * They are told together, and each by itself where that fails: one alarm that takes too long keeps no others waiting. Throws 503 where
+ * the database is away.
+ */
+async function tellDue(state: State, due: readonly Notice[]): Promise<void> {
+  try {
+    await tell(state, due);
+  } catch (error) {
+    state.log.warn({ err: error, alarms: due.length }, 'failed to notify of alarms; trying one after the other');
+    for (const notice of due) await tellOrPostpone(state, notice);
+  }
+}
+
 async function tellOrPostpone(state: State, notice: Notice): Promise<void> {
   try {
-    await tell(state, notice);
+    await tell(state, [notice]);
   } catch (error) {
     await postponeNotice(state.database, notice, state.now() + LIMITS.notificationRetryMs);
     state.log.warn({ err: error, alarm: notice.alarmId }, 'failed to notify of an alarm; retrying');
   }
-}
-
-/** Makes messages of what is due of an alarm. Done again, it makes the same ones. */
-async function tell(state: State, notice: Notice): Promise<void> {
-  const { database } = state;
-  const alarm = await loadAlarm(database, notice.alarmId);
-  if (alarm === null) return removeNotice(database, notice.alarmId);
-  const isCleared = alarm.status === 'cleared';
-  const isAcknowledged = (alarm.acknowledged ?? null) !== null;
-  const nowMs = state.now();
-  const suppressedBy = typeof alarm.suppressedBy === 'string' ? alarm.suppressedBy : null;
-  if (!notice.isRaisedTold && (await isKeptBack(database, notice, { isCleared, suppressedBy, nowMs }))) return;
-  const plan = planSteps(notice, { isCleared, isAcknowledged }, nowMs);
-  for (const step of plan.steps) await addStep(state, notice.alarmId, alarm.severity as Severity, step);
-  if (plan.after.reminders > notice.reminders) await setReminders(state, notice.alarmId, plan.after.reminders);
-  await storeTold(database, notice, plan, nowMs);
-}
-
-async function addStep(
-  { database, now }: State,
-  alarmId: string,
-  severity: Severity,
-  { name, notify }: Step,
-): Promise<void> {
-  const lanes =
-    notify === null
-      ? (await loadTold(database, alarmId)).map((lane) => ({ ...lane, text: null }))
-      : await loadRecipients(database, notify);
-  const timeMs = now();
-  const messages = lanes.map(({ userId, channel, text }) => {
-    const id = toId(alarmId, name, { userId, channel });
-    return { id, userId, channel, alarmId, step: name, severity, text, timeMs, attempts: 0 };
-  });
-  await addNotifications(database, messages);
-}
-
-async function setReminders({ database }: State, alarmId: string, reminders: number): Promise<void> {
-  const update: Document = { $max: { reminders } };
-  await mapDriverErrors(() => database.db.collection('alarms').updateOne({ _id: new ObjectId(alarmId) }, update));
 }
 
 /**

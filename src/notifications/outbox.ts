@@ -1,6 +1,6 @@
-/** The outbox of notifications: a row for each alarm, step, user and channel, from the step until the receiver has it or it was given up. */
+/** The outbox of notifications: a row for each message, user and channel, from when it is due until the receiver has it or it was given up. */
 import { createHash } from 'node:crypto';
-import { type AnyBulkWriteOperation, type Document, ObjectId } from 'mongodb';
+import { type AnyBulkWriteOperation, type ClientSession, type Document, ObjectId } from 'mongodb';
 import { LIMITS } from '../core/limits.js';
 import type { Channel, ChannelKind } from '../core/notification.js';
 import type { Severity } from '../core/rule/severity.js';
@@ -20,9 +20,11 @@ export interface Notification {
   readonly userId: string;
   /** Tells the channels of a user apart without their addresses. */
   readonly channel: string;
-  /** Null for a digest. */
+  /** Null for a digest and for a report. */
   readonly alarmId: string | null;
-  /** What it tells: `raised`, `cleared`, `reminder-1`, `escalated-1` or `digest`. */
+  /** The mail of a report; null for the others. */
+  readonly mailId: string | null;
+  /** What it tells: `raised`, `cleared`, `reminder-1`, `escalated-1`, `digest` or `report`. */
   readonly step: string;
   readonly severity: Severity;
   /** The rule's text; null for what the condition read. */
@@ -42,6 +44,12 @@ const digestOf = (...parts: readonly string[]): string =>
   createHash('sha256').update(parts.join('|')).digest('hex').slice(0, 32);
 
 export const channelKey = ({ kind, address }: Channel): string => `${kind}:${digestOf(kind, address).slice(0, 12)}`;
+
+/** Reports wait in a lane of their own: a mail server that refuses a large file keeps no alarm waiting. */
+export const toReportLane = (channel: Channel): string => `${channelKey(channel)}:report`;
+/** Whether the messages of the lane go over the channel. */
+export const isOver = (lane: string, channel: Channel): boolean =>
+  lane === channelKey(channel) || lane === toReportLane(channel);
 export const kindOf = (channel: string): ChannelKind => channel.split(':', 1)[0] as ChannelKind;
 
 export const notificationPartition = (userId: string): number => partitionOf(userId, LIMITS.partitions);
@@ -49,21 +57,80 @@ export const notificationPartition = (userId: string): number => partitionOf(use
 export const toId = (alarmId: string, step: string, { userId, channel }: Lane): string =>
   digestOf('notification', alarmId, step, userId, channel);
 
-/** Rows that may be stored already stay as they are. Throws 503. */
-export async function addNotifications(database: Database, added: readonly Notification[]): Promise<void> {
+/** A report to one address. */
+export const toReportRow = (mailId: string, lane: Lane, timeMs: number): Notification => ({
+  ...lane,
+  id: digestOf('report', mailId, lane.userId, lane.channel),
+  alarmId: null,
+  mailId,
+  step: 'report',
+  severity: 'info',
+  text: null,
+  timeMs,
+  attempts: 0,
+});
+
+/** Rows that may be stored already stay as they are. Throws 503; within a transaction the errors of the driver. */
+export async function addNotifications(
+  database: Database,
+  added: readonly Notification[],
+  session?: ClientSession,
+): Promise<void> {
   if (added.length === 0) return;
   const operations = added.map((one) => ({
     updateOne: { filter: { _id: one.id }, update: { $setOnInsert: toDocument(one, one.timeMs) }, upsert: true },
   }));
-  await mapDriverErrors(() => rowsOf(database).bulkWrite(operations as never, { ordered: false }));
+  const write = () => rowsOf(database).bulkWrite(operations as never, { ordered: false, ...(session && { session }) });
+  await (session === undefined ? mapDriverErrors(write) : write());
 }
 
-function toDocument({ userId, channel, alarmId, ...rest }: Notification, nextMs: number): Document {
+/** Rows of messages that are not sent, which say why. Within a transaction, which sees the errors of the driver as they are. */
+export async function addRefused(
+  database: Database,
+  refused: readonly Notification[],
+  error: string,
+  session: ClientSession,
+): Promise<void> {
+  if (refused.length === 0) return;
+  const operations = refused.map((one) => {
+    const _expires = new Date(one.timeMs + LIMITS.notificationKeptMs);
+    const row = Object.assign(toDocument(one, one.timeMs), { state: 'failed', error, _expires });
+    return { updateOne: { filter: { _id: one.id }, update: { $setOnInsert: row }, upsert: true } };
+  });
+  await rowsOf(database).bulkWrite(operations as never, { ordered: false, session });
+}
+
+/** How many messages each of the lanes has had since then, and will have. Throws 503. */
+export async function countOfLanes(
+  database: Database,
+  lanes: readonly Lane[],
+  sinceMs: number,
+): Promise<readonly number[]> {
+  const of = (more: Document): Document => ({ $or: lanes.map((lane) => ({ ...inLane(lane), ...more })) });
+  const group = { $group: { _id: { user: '$user', channel: '$channel' }, count: { $sum: 1 } } };
+  const options = { maxTimeMS: LIMITS.databaseOperationMs };
+  const counts = new Map<string, number>();
+  const key = (userId: string, channel: string): string => `${userId} ${channel}`;
+  for (const match of [of({ sent: { $gt: sinceMs } }), of({ state: 'pending' })]) {
+    const read = () =>
+      rowsOf(database)
+        .aggregate([{ $match: match }, group], options)
+        .toArray();
+    for (const { _id, count } of await mapDriverErrors(read)) {
+      const lane = key(String(_id.user), _id.channel);
+      counts.set(lane, (counts.get(lane) ?? 0) + count);
+    }
+  }
+  return lanes.map(({ userId, channel }) => counts.get(key(userId, channel)) ?? 0);
+}
+
+function toDocument({ userId, channel, alarmId, mailId, ...rest }: Notification, nextMs: number): Document {
   return {
     partition: notificationPartition(userId),
     user: new ObjectId(userId),
     channel,
     alarm: alarmId === null ? null : new ObjectId(alarmId),
+    ...(mailId !== null && { mail: mailId }),
     state: 'pending',
     step: rest.step,
     severity: rest.severity,
@@ -79,6 +146,7 @@ const toNotification = (found: Document): Notification => ({
   userId: String(found.user),
   channel: found.channel,
   alarmId: found.alarm === null ? null : String(found.alarm),
+  mailId: found.mail ?? null,
   step: found.step,
   severity: found.severity,
   text: found.text,
@@ -137,16 +205,21 @@ export async function loadSent(
   }));
 }
 
-/** Those who were told of an alarm, or will be. Throws 503. */
-export async function loadTold(database: Database, alarmId: string): Promise<(Lane & { severity: Severity })[]> {
-  const told = { alarm: new ObjectId(alarmId), state: { $in: ['pending', 'sent'] } };
-  const group = { $group: { _id: { user: '$user', channel: '$channel' }, severity: { $first: '$severity' } } };
+/** Those who were told of each of these alarms, or will be. Throws 503. */
+export async function loadTold(
+  database: Database,
+  alarmIds: readonly string[],
+): Promise<(Lane & { alarmId: string })[]> {
+  if (alarmIds.length === 0) return [];
+  const alarm = { $in: alarmIds.map((id) => new ObjectId(id)) };
+  const told = { alarm, state: { $in: ['pending', 'sent'] } };
+  const group = { $group: { _id: { alarm: '$alarm', user: '$user', channel: '$channel' } } };
   const found = await mapDriverErrors(() =>
     rowsOf(database)
       .aggregate([{ $match: told }, group], { maxTimeMS: LIMITS.databaseOperationMs })
       .toArray(),
   );
-  return found.map(({ _id, severity }) => ({ userId: String(_id.user), channel: _id.channel, severity }));
+  return found.map(({ _id }) => ({ alarmId: String(_id.alarm), userId: String(_id.user), channel: _id.channel }));
 }
 
 /** Whether something of the alarm was sent over the channel that does not say already that it is over. Throws 503. */
@@ -265,7 +338,17 @@ export async function hold(
   const present = await findDigest(database, lane);
   const id = present ?? digestOf('digest', first);
   if (present === null) {
-    const digest = { ...lane, id, alarmId: null, step: 'digest', severity, text: null, timeMs: nowMs, attempts: 0 };
+    const digest = {
+      ...lane,
+      id,
+      alarmId: null,
+      mailId: null,
+      step: 'digest',
+      severity,
+      text: null,
+      timeMs: nowMs,
+      attempts: 0,
+    };
     const update = { $setOnInsert: toDocument(digest, dueMs) };
     await mapDriverErrors(() => rowsOf(database).updateOne({ _id: id }, update, { upsert: true }));
   } else if (severity === 'critical') {
@@ -289,4 +372,22 @@ export async function countHeld(
       .toArray(),
   );
   return found.map(({ _id, count }) => ({ severity: _id.severity, isEnd: _id.isEnd, count }));
+}
+
+/** How many mails of a report wait, were sent, and were given up; and why one of these was, or still waits. Throws 503. */
+export async function countStates(
+  database: Database,
+  mailId: string,
+): Promise<{ pending: number; sent: number; failed: number; error: string | null }> {
+  const group = { $group: { _id: '$state', count: { $sum: 1 }, error: { $max: '$error' } } };
+  const found = await mapDriverErrors(() =>
+    rowsOf(database)
+      .aggregate([{ $match: { mail: mailId } }, group])
+      .toArray(),
+  );
+  const count = (...states: NotificationState[]): number =>
+    found.filter(({ _id }) => states.includes(_id)).reduce((sum, one) => sum + one.count, 0);
+  const failed = count('failed', 'dropped');
+  const told = found.find(({ _id, error }) => error && (failed === 0 ? _id === 'pending' : _id !== 'pending'));
+  return { pending: count('pending'), sent: count('sent'), failed, error: told?.error ?? null };
 }
