@@ -1,8 +1,8 @@
 /** Derives the `_id` of a packet from its content: storing the same packet again, also by another instance, is refused as a duplicate. */
 import { hash } from 'node:crypto';
 
-/** A 64-bit digest. */
-export type Digest = (content: Buffer) => bigint;
+/** A 64-bit digest of what the pieces are together. */
+export type Digest = (...pieces: readonly Buffer[]) => bigint;
 
 /**
  * Keyed with a secret of the installation, so that nobody can compute the `_id` of a message from its content. A prefix key is
@@ -10,8 +10,11 @@ export type Digest = (content: Buffer) => bigint;
  */
 export const createDigest =
   (key: Buffer): Digest =>
-  (content) =>
-    hash('sha256', Buffer.concat([key, content]), 'buffer').readBigUInt64BE(0);
+  (...pieces) =>
+    // Its text takes half the time of its bytes.
+    BigInt(`0x${hash('sha256', Buffer.concat([key, ...pieces]), 'hex').slice(0, DIGEST_DIGITS)}`);
+
+const DIGEST_DIGITS = 16;
 
 /** As in any ObjectId, the first four bytes are seconds, so that packets of the same time are adjacent in the index. */
 export function packetIdOf(timeMs: number, content: bigint): string {

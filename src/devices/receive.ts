@@ -178,5 +178,5 @@ function digestOf(
   { topic, payload }: Received,
   messageId: number | null,
 ): bigint {
-  return digest(Buffer.concat([Buffer.from(`${objectId}\n${messageId ?? ''}\n${topic}\n`), payload]));
+  return digest(Buffer.from(`${objectId}\n${messageId ?? ''}\n${topic}\n`), payload);
 }

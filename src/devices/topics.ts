@@ -5,7 +5,8 @@ import { parseExactJson, parseTypedValue } from '../core/exact-json.js';
 import { isObject, type Json, type JsonObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
 import { type DataType, type Declarations, memberAt, type Reference, toType } from '../core/model.js';
-import { isOwnTracks, ownTracksBaseOf, toOwnTracksPacket } from './sources/owntracks.js';
+import { isOwnTracks, toOwnTracksPacket } from './sources/owntracks.js';
+import { ownTracksBaseOf } from './sources/owntracks-topics.js';
 import { toShellyPacket } from './sources/shelly.js';
 
 /** The MQTT parser replaces invalid UTF-8 with this character and reports no error. */

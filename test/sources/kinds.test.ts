@@ -157,6 +157,15 @@ test('sets to 0, false and "" what The Things Stack omits and the model declares
   const [packet] = await packetsOf(object);
   expect(packet).toMatchObject({ temperature: 21.5, open: false, label: '', counter: 0 });
   expect(packet).not.toHaveProperty('lat');
+  // A formatter that failed, or does not know the port, has measured nothing.
+  for (const [minute, payload] of [{ decoded_payload: {} }, {}].entries()) {
+    const received_at = `2026-01-01T00:0${minute + 1}:00Z`;
+    const uplink_message = { f_port: 204, frm_payload: 'AAI=', ...payload };
+    expect((await send(source, { end_device_ids: ids, received_at, uplink_message })).status).toBe(200);
+    const newest = (await packetsOf(object)).at(-1);
+    expect(newest).toMatchObject({ time: Date.parse(received_at), data: 'AAI=' });
+    for (const name of ['temperature', 'open', 'label', 'counter']) expect(newest).not.toHaveProperty(name);
+  }
 });
 
 test.each<[SourceKindName, string, object | string]>([
@@ -208,6 +217,43 @@ test('keeps each measurement of an uplink that The Things Stack has normalized, 
   const packets = await packetsOf(object);
   expect(packets).toHaveLength(3);
   expect(packets.flatMap(({ air }) => air ?? []).length).toBe(2);
+});
+
+test('keeps measurements of the same value that were normalized with times of their own', async () => {
+  const source = await createSource({ kind: 'ttn', register: true });
+  const times = ['2026-05-25T11:00:00Z', '2026-05-25T12:00:00Z'];
+  for (const time of times) {
+    const answer = await send(source, {
+      end_device_ids: { device_id: 'normalized-later' },
+      received_at: '2026-05-25T13:42:11.412Z',
+      uplink_normalized: { f_port: 1, f_cnt: 1, normalized_payload: { time, air: { temperature: 20 } } },
+    });
+    expect(answer.body).toEqual({ success: true, count: 1 });
+  }
+  const { body: object } = await service.admin('GET', 'objects/normalized-later');
+  expect((await packetsOf(object)).map(({ time }) => time)).toEqual(times.map((time) => Date.parse(time)));
+});
+
+test.each<[SourceKindName, unknown, string]>([
+  ['telegraf', [{ ident: 'a', timestamp: 1_795_500_000, 'position.latitude': 52.5 }], 'flespi'],
+  ['telegraf', [{ bn: 'urn:dev:a:', n: 'temp', v: 20 }], 'SenML'],
+  ['flespi', [{ name: 'cpu', fields: { idle: 90 }, tags: { host: 'a' }, timestamp: 1_795_500_000 }], 'Telegraf'],
+  ['flespi', [{ bn: 'urn:dev:a:', n: 'temp', v: 20 }], 'SenML'],
+])('refuses a list of another kind, and says which: %s %j', async (kind, body, name) => {
+  const source = await createSource({ kind, register: true });
+  const answer = await send(source, body as object);
+  expect([answer.status, answer.body.helper?.message]).toEqual([400, expect.stringContaining(`looks like ${name}`)]);
+});
+
+test.each(['deviceOffline', 'deviceUnknown', 'deviceInactive'])('takes a device as offline after %s', async (type) => {
+  const source = await createSource({ kind: 'traccar' });
+  const object = await createObject();
+  const device = { id: 1, uniqueId: object.id };
+  const fixTime = new Date().toISOString();
+  expect((await send(source, { position: { fixTime, latitude: 52.5, longitude: 13.4 }, device })).status).toBe(200);
+  const event = { type, eventTime: new Date().toISOString(), positionId: 0, attributes: {} };
+  expect((await send(source, { event, device })).status).toBe(200);
+  expect(await packetsOf(object)).toMatchObject([{ online: true }, { event: type, online: false }]);
 });
 
 test('takes the times of Traccar Client without a zone as those of the zone of the source', async () => {

@@ -121,6 +121,14 @@ describe('a source that sends too much', () => {
     expect((await send(other, { id: newName(), a: 1 })).status).toBe(200);
   });
 
+  test('uses up no new object for a device that another group has', async () => {
+    for (let sent = 0; sent < 3; sent++) expect((await send(mine, { id: object.id, a: 1 })).status).toBe(404);
+    const counted = { key: `registered:${mine._id}` };
+    expect(await service.client.db().collection('attempts').findOne(counted)).toBeNull();
+    expect((await send(mine, { id: newName(), a: 1 })).status).toBe(200);
+    expect(await service.client.db().collection('attempts').findOne(counted)).toMatchObject({ points: 1 });
+  });
+
   test('uses up the requests of no other one', async () => {
     const limited = await startTestService({ env: { LOG_LEVEL: 'warn', RATE_LIMIT: '10' } });
     try {

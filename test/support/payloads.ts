@@ -249,6 +249,28 @@ export const PAYLOADS: readonly Payload[] = [
   },
   {
     kind: 'traccar',
+    name: 'an event with the names of what it is about, and an alarm of its own',
+    body: {
+      ...TRACCAR,
+      position: { fixTime: 1663248932000, attributes: { alarm: 'hardBraking,lowBattery' } },
+      event: { attributes: { alarm: 'lowBattery' }, type: 'alarm', eventTime: 1663248932000, geofenceId: 3 },
+      geofence: { id: 3, name: 'Depot', attributes: {} },
+      maintenance: { id: 4, name: 'Oil', attributes: {} },
+    },
+    device: '123456789012345',
+    packets: [
+      {
+        time: 1_663_248_932_000,
+        event: 'alarm',
+        alarm: 'lowBattery',
+        geofence: 3,
+        geofenceName: 'Depot',
+        maintenance: 'Oil',
+      },
+    ],
+  },
+  {
+    kind: 'traccar',
     name: 'that a device is offline',
     body: {
       event: {

@@ -481,6 +481,7 @@ export const SENDER_PAYLOADS: readonly Payload[] = [
         time: Date.UTC(2018, 8, 14, 15, 34, 17, 906),
         event: 'geofenceEnter',
         geofence: 7,
+        geofenceName: 'blub9',
         lat: 49.0156556,
         lon: 8.3975169,
         t: 'i',

@@ -8,6 +8,7 @@ import { findPosition, isPosition } from '../../core/position-fields.js';
 import {
   asObject,
   type DeviceReceipt,
+  hasMembers,
   identifiers,
   isText,
   known,
@@ -92,11 +93,11 @@ function toPacket(event: string, body: JsonObject): JsonObject {
 
 function toUplink(body: JsonObject): JsonObject {
   const { fPort, fCnt = 0, dr = 0, data, confirmed } = body;
-  const object = isObject(body.object) ? without(body.object, OF_PACKETS) : null;
+  const object = hasMembers(body.object) ? without(body.object, OF_PACKETS) : null;
   const best = bestOf(Array.isArray(body.rxInfo) ? body.rxInfo.map(asObject) : []);
   const isLora = isObject(asObject(asObject(body.txInfo).modulation).lora);
   const radio = { ...signalOf(best, isLora), fPort, fCnt, dr, confirmed };
-  // Without a decoder, the bytes are all that there is.
+  // Without a decoder, or where it found nothing, the bytes are all that there is.
   const place = object === null || findPosition(object) !== null ? null : cayennePlaceOf(object);
   return { ...present({ ...radio, data: object === null ? data : undefined }), ...place, ...object };
 }

@@ -159,6 +159,7 @@ async function read(deps: EntranceDeps, source: SourceRecord, request: SourceReq
     const readout = KINDS[source.kind].read(await parseLarge(request));
     const device = parameter(request, 'device');
     const items = await mapInSlices(readout.items, (item) => named(item, device));
+    if (items.length > 0 && items.every(isLost)) refuseOther(source, request);
     const receipt = readout.receipt && named(readout.receipt, device);
     return { ...readout, items, receipt };
   } catch (thrown) {
@@ -172,6 +173,13 @@ async function read(deps: EntranceDeps, source: SourceRecord, request: SourceReq
     keep(deps, source, request, [{ index: 0, reason, device: null }], origin);
     throw other === null ? error : badRequest(reason);
   }
+}
+
+const isLost = (item: Item): boolean => 'reason' in item || item.devices.length === 0;
+
+/** Throws a 400 for what looks like another kind; its caller says which. */
+function refuseOther({ kind }: SourceRecord, request: SourceRequest): void {
+  if (explainKind(parseOrNull(request), kind) !== null) throw badRequest('nothing of it can be read');
 }
 
 const LIST_OR_OBJECT = /^(?:\xef\xbb\xbf)?[ \t\r\n]*[[{]/;

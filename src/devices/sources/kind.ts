@@ -181,6 +181,9 @@ const scaled = (value: unknown, unit: typeof KNOT): number | undefined => {
 export const fromKnots = (value: unknown): number | undefined => scaled(value, KNOT);
 export const fromMetresPerSecond = (value: unknown): number | undefined => scaled(value, METRE_PER_SECOND);
 
+/** Whether a decoder has found something. */
+export const hasMembers = (value: unknown): value is JsonObject => isObject(value) && Object.keys(value).length > 0;
+
 /** A value that is not below 0; undefined otherwise: the senders write -1 for an unknown one. */
 export const known = (value: unknown): number | undefined => {
   const number = toNumber(value);

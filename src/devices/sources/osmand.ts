@@ -31,19 +31,23 @@ const EMPTY = { type: 'text/plain; charset=utf-8', body: '' };
 
 /** What becomes a field of ours, or says nothing. */
 const TAKEN: ReadonlySet<string> = new Set(
-  ['id', 'deviceid', 'device', 'lat', 'lon', 'location', 'timestamp', 'speed', 'bearing', 'heading'].concat([
-    'altitude',
-    'accuracy',
-    'batt',
-    'charge',
-    'valid',
-    'driverUniqueId',
-    'key',
-  ]),
+  [
+    'id',
+    'deviceid',
+    'device_id',
+    'device',
+    'lat',
+    'lon',
+    'location',
+    'timestamp',
+    'speed',
+    'bearing',
+    'heading',
+  ].concat(['altitude', 'accuracy', 'batt', 'charge', 'valid', 'driverUniqueId', 'key']),
 );
 
 function readParameters(given: JsonObject, zone: Zone | null): Sample {
-  const devices = identifiers(given.id, given.deviceid, given.device);
+  const devices = identifiers(given.id, given.deviceid, given.device_id, given.device);
   if (devices.length === 0) throw badRequest('id: required, the identifier of the device');
   const [lat, lon] = typeof given.location === 'string' ? given.location.split(',') : [given.lat, given.lon];
   const packet = {
@@ -97,11 +101,11 @@ function read(request: SourceRequest): Readout {
 const endless: SourceKind['endless'] = {
   answer: EMPTY,
   isMeant(request) {
-    const { id, deviceid, device } = {
+    const { id, deviceid, device_id, device } = {
       ...request.query,
       ...parse(request.body.toString('utf8', 0, LIMITS.packetBytes)),
     };
-    return isLocation(parseOrNull(request)) || [id, deviceid, device].some((one) => isText(lastOf(one)));
+    return isLocation(parseOrNull(request)) || [id, deviceid, device_id, device].some((one) => isText(lastOf(one)));
   },
 };
 

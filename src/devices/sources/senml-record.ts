@@ -80,8 +80,10 @@ export function measuredIn(record: JsonObject, base: Base, given: string): JsonO
   const value = valueIn(record, base);
   const sum = sumIn(record, base);
   const isMetresPerSecond = name === 'speed' && unit === 'm/s';
+  // A speed below 0 is unknown.
+  const known = isMetresPerSecond ? fromMetresPerSecond(value) : value;
   return {
-    ...(value !== undefined && { [name]: isMetresPerSecond ? (fromMetresPerSecond(value) ?? null) : value }),
+    ...(known !== undefined && { [name]: known }),
     ...(sum !== undefined && { [`${name}Sum`]: sum }),
   };
 }

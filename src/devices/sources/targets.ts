@@ -45,6 +45,8 @@ export function createTargets({ database, now }: TargetDeps): Targets {
     async register(source, device) {
       const fields = toNewObject(source, device);
       if (fields === null) return null;
+      // Only new objects count: another group may have it, or another request has created it.
+      if ((await findStored(database, OBJECTS, 'id', toOwnId(device))) !== null) return findOne(source, device);
       await count(source._id);
       const { groupId, branch, ownerId } = source;
       const place = { owner: ownerId, group: groupId, branch: [...branch], access: [], time: now() };

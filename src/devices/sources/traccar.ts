@@ -29,7 +29,7 @@ function readBody(body: unknown): Sample {
   const devices = identifiers(device.uniqueId, device.name);
   const position = isObject(body.position) ? toPosition(body.position) : {};
   const [commandAddress] = identifiers(device.id);
-  const packet = isObject(body.event) ? withEvent(position, body.event) : position;
+  const packet = isObject(body.event) ? withEvent(position, body.event, body) : position;
   return { devices, packet, commandAddress };
 }
 
@@ -59,16 +59,26 @@ function toFix(position: JsonObject) {
   };
 }
 
+/** The server makes the last two where a device has sent nothing for some time. */
 const ONLINE: ReadonlyMap<unknown, boolean> = new Map([
   ['deviceOnline', true],
   ['deviceOffline', false],
+  ['deviceUnknown', false],
+  ['deviceInactive', false],
 ]);
 
 /** What the position says counts, where the event repeats it: the `speed` of `deviceOverspeed`. */
-function withEvent(position: JsonObject, event: JsonObject): JsonObject {
-  const geofence = event.geofenceId === 0 ? undefined : event.geofenceId;
-  const online = ONLINE.get(event.type);
-  const fields = { time: toTime(event.eventTime ?? event.serverTime), event: event.type, geofence, online };
+function withEvent(position: JsonObject, event: JsonObject, body: JsonObject): JsonObject {
+  const fields = {
+    time: toTime(event.eventTime ?? event.serverTime),
+    event: event.type,
+    geofence: event.geofenceId === 0 ? undefined : event.geofenceId,
+    geofenceName: asObject(body.geofence).name,
+    maintenance: asObject(body.maintenance).name,
+    // Of several alarms of a position, each has an event.
+    alarm: asObject(event.attributes).alarm,
+    online: ONLINE.get(event.type),
+  };
   return { ...toAttributes(asObject(event.attributes)), ...position, ...present(fields) };
 }
 

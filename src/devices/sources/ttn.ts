@@ -10,6 +10,7 @@ import { bestOf, cayennePlaceOf, signalOf, toLocation } from './chirpstack.js';
 import {
   asObject,
   type DeviceReceipt,
+  hasMembers,
   identifiers,
   isText,
   known,
@@ -36,7 +37,8 @@ function read(request: SourceRequest): Readout {
   const packet = toPacket(body);
   // Joins and downlinks measure nothing.
   const [commandAddress] = identifiers(device_id);
-  const omitsZeros = isObject(body.uplink_message);
+  // A formatter that failed, or found nothing, has measured no zero.
+  const omitsZeros = hasMembers(asObject(body.uplink_message).decoded_payload);
   const items = packet === null ? [] : [{ devices, packet, omitsZeros, commandAddress }];
   return { items, receipt: toReceipt(devices, body), answer: null, resends: false };
 }
@@ -67,7 +69,11 @@ function toPacket(body: JsonObject): JsonObject | null {
   const time = toTime(body.received_at ?? uplink?.received_at ?? normalized?.received_at);
   const timed = present({ time, simulated: body.simulated });
   // Each measurement of an uplink is a message of its own, with the correlation ids of the uplink.
-  if (normalized !== null) return { ...toUplink(normalized, normalized.normalized_payload), ...timed };
+  if (normalized !== null) {
+    const { time: measured } = asObject(normalized.normalized_payload);
+    const own = present({ time: isText(measured) ? toTime(measured) : undefined });
+    return { ...toUplink(normalized, normalized.normalized_payload), ...timed, ...own };
+  }
   const common = { ...present({ _id: messageIdOf(body) }), ...timed };
   if (uplink !== null) return { ...toUplink(uplink, uplink.decoded_payload), ...common };
   if (!isObject(body.location_solved)) return null;
@@ -83,12 +89,12 @@ function messageIdOf({ correlation_ids: ids }: JsonObject): string | undefined {
 const isLora = ({ settings }: JsonObject): boolean => isObject(asObject(asObject(settings).data_rate).lora);
 
 function toUplink(uplink: JsonObject, payload: unknown): JsonObject {
-  const decoded = isObject(payload) ? without(payload, OF_PACKETS) : null;
+  const decoded = hasMembers(payload) ? without(payload, OF_PACKETS) : null;
   const best = bestOf(Array.isArray(uplink.rx_metadata) ? uplink.rx_metadata.map(asObject) : []);
   // The level of the last status that the device has sent to the network.
   const battery = known(asObject(uplink.last_battery_percentage).value);
   const radio = { ...signalOf(best, isLora(uplink)), fPort: uplink.f_port, fCnt: uplink.f_cnt ?? 0, battery };
-  // Without a formatter, the bytes are all that there is.
+  // Without a formatter, or where it found nothing, the bytes are all that there is.
   const data = decoded === null ? uplink.frm_payload : undefined;
   return { ...present({ ...radio, data }), ...placeOf(uplink, decoded), ...decoded };
 }

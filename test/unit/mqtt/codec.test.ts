@@ -1,6 +1,6 @@
 /** Packets of all versions from bytes: of any bytes, in any pieces, and with any flipped bits. */
 import { describe, expect, test } from '@jest/globals';
-import { generate, type Packet } from 'mqtt-packet';
+import { generate, type Packet, parser } from 'mqtt-packet';
 import { LIMITS } from '../../../src/core/limits.js';
 import { decode, decodeConnect, type RawPacket, type Version } from '../../../src/devices/mqtt/codec.js';
 import type { OversizedMessage } from '../../../src/devices/mqtt/oversized-message.js';
@@ -131,6 +131,25 @@ describe('decoding', () => {
         const decoded = decode(rawOf(generate(packet, { protocolVersion: 5 })), 5);
         const again = generate(decoded, { protocolVersion: 5 });
         expect(again.toString('hex')).toBe(generate(packet, { protocolVersion: 5 }).toString('hex'));
+      }),
+      { numRuns: runsOf(1_000) },
+    );
+  });
+
+  test('returns a message as the parser of mqtt-packet does, of every version', () => {
+    fc.assert(
+      fc.property(publish, version, (message, of) => {
+        const packet = (of === 5 ? message : { ...message, properties: undefined }) as Packet;
+        const bytes = generate(packet, { protocolVersion: of });
+        let parsed: Packet | null = null;
+        const reader = parser({ protocolVersion: of });
+        reader.on('packet', (one) => {
+          parsed = one;
+        });
+        reader.parse(bytes);
+        const { length: _, ...expected } = parsed as unknown as Packet;
+        const { length: __, ...decoded } = decode(rawOf(bytes), of);
+        expect(decoded).toEqual(expected);
       }),
       { numRuns: runsOf(1_000) },
     );

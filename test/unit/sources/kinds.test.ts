@@ -32,6 +32,7 @@ describe('osmand', () => {
 
   test.each([
     ['id=123456&timestamp=1795500000', 1_795_500_000_000],
+    ['device_id=123456&timestamp=1795500000', 1_795_500_000_000],
     ['deviceid=123456&timestamp=1795500000123', 1_795_500_000_123],
     ['id=123456&timestamp=2026-11-24T06:00:00Z', Date.UTC(2026, 10, 24, 6)],
   ])('takes the time of %s', (named, time) => {
@@ -226,6 +227,19 @@ test('tells one kind from another', () => {
   expect(explainKind({ _type: 'location' }, 'owntracks')).toBeNull();
   expect(explainKind({ location: { coords: {} } }, 'owntracks')).toContain('this looks like Traccar Client');
   expect(explainKind({ a: 1 }, 'owntracks')).toBeNull();
+});
+
+test('leaves a speed in SenML out that is below 0', () => {
+  const records = [
+    { bn: 'a:', bu: 'm/s', n: 'speed', v: -1 },
+    { n: 'gust', v: 2 },
+  ];
+  expect(one('senml', { body: records })).toEqual({ devices: ['a'], packet: { gust: 2 } });
+});
+
+test('keeps the bytes of ChirpStack where the decoder found nothing', () => {
+  const body = { deviceInfo: { devEui: '0101010101010101' }, data: 'qg==', object: {} };
+  expect(one('chirpstack', { query: { event: 'up' }, body })).toMatchObject({ packet: { data: 'qg==' } });
 });
 
 describe('hostile payloads', () => {
