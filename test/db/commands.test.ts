@@ -4,6 +4,8 @@ import { ObjectId } from 'mongodb';
 import {
   claimCommand,
   confirmDelivery,
+  countSentByRules,
+  countWaiting,
   expireCommands,
   finishCommand,
   isQueueFull,
@@ -232,9 +234,37 @@ describe(`concurrent steps, ${ROUNDS} times`, () => {
   });
 });
 
+test('counts what waits for each of several objects, and what each rule has sent to it since an instant', async () => {
+  const [rule, otherRule] = [new ObjectId(), new ObjectId()].map(String) as [string, string];
+  await queue(2, { _rule: rule, time: NOW });
+  await queue(3, { _rule: rule, time: NOW - 1, status: 'done' });
+  await queue(4, { time: NOW });
+  const first = objectId;
+  objectId = new ObjectId().toHexString();
+  await queue(1, { _rule: rule, time: NOW });
+  await queue(1, { _rule: otherRule, time: NOW + 1, status: 'sent' });
+  const objectIds = [first, objectId, new ObjectId().toHexString()];
+  expect(await countWaiting(database, objectIds)).toEqual(
+    new Map([
+      [first, 6],
+      [objectId, 1],
+    ]),
+  );
+  const sent = await countSentByRules(database, { objectIds, ruleIds: [rule, otherRule] }, NOW);
+  expect(new Set(sent)).toEqual(
+    new Set([
+      { ruleId: rule, objectId: first, count: 2 },
+      { ruleId: rule, objectId, count: 1 },
+      { ruleId: otherRule, objectId, count: 1 },
+    ]),
+  );
+  const early = await countSentByRules(database, { objectIds: [first], ruleIds: [rule] }, NOW - 1);
+  expect(early).toEqual([{ ruleId: rule, objectId: first, count: 5 }]);
+});
+
 test('uses an index in every step', async () => {
   const group = new ObjectId();
-  await queue(2_000, { status: 'done', branch: [group] });
+  await queue(2_000, { status: 'done', branch: [group], time: NOW - 1 });
   await queue(3, { branch: [group] });
   await database.db.command({ profile: 2 });
   const scope = scopeOf({ userId: String(new ObjectId()), groupId: String(group) });
@@ -248,13 +278,15 @@ test('uses an index in every step', async () => {
   expect(await releaseCommands(database, ['h'])).toBe(1);
   expect(await claim('h', NOW + 5_000)).toBeNull();
   expect(await isQueueFull(database, objectId)).toBe(false);
+  expect(await countWaiting(database, [objectId])).toEqual(new Map([[objectId, 2]]));
+  expect(await countSentByRules(database, { objectIds: [objectId], ruleIds: ['r'] }, NOW)).toEqual([]);
   expect(await expireCommands(database, NOW + 1_000)).toBe(2);
   await database.db.command({ profile: 0 });
   const steps = await database.db
     .collection('system.profile')
     .find({ ns: collection().namespace, op: { $ne: 'getmore' } })
     .toArray();
-  expect(steps.length).toBeGreaterThanOrEqual(12);
+  expect(steps.length).toBeGreaterThanOrEqual(14);
   for (const { keysExamined = 0, docsExamined = 0, command } of steps) {
     expect({ command, few: keysExamined <= 10 && docsExamined <= 10 }).toEqual({ command, few: true });
   }

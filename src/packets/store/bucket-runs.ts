@@ -13,12 +13,12 @@ import { readNumber } from '../../platform/mongo/bson/numbers.js';
 import { type BatchOptions, rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import { BSON_TYPES, documentAt, findField, findValue, int32, PACKET_KEY } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
+import { type Snapshot, snapshotOf } from '../../platform/mongo/driver/snapshot.js';
 import { type StoredBucket, type StoredSpan, toBucket, toBucketFind, toSpan, toSpanFind } from './buckets.js';
 import { readForClient } from './damaged-buckets.js';
 import { choose, project, type Question } from './evaluate.js';
 import type { OpenRun, Run } from './merge.js';
 import type { PacketQuery, Range, ReadStart } from './query.js';
-import { type Snapshot, snapshotOf } from './snapshot.js';
 
 /** What is read of the buckets of an object. */
 export interface BucketReading {

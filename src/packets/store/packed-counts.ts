@@ -8,6 +8,7 @@ import { countMatching } from '../../platform/mongo/bson/raw-cursor.js';
 import { BSON_TYPES, findField, PACKET_KEY } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { endWithin } from '../../platform/mongo/driver/deadline.js';
+import { NOW, type Snapshot, snapshotOf } from '../../platform/mongo/driver/snapshot.js';
 import {
   type BucketReading,
   bucketRuns,
@@ -34,7 +35,6 @@ import {
   toNamedFind,
   toProjection,
 } from './query.js';
-import { NOW, type Snapshot, snapshotOf } from './snapshot.js';
 
 /** Buckets of which the query selects all packets count without being read. Throws 503 where that takes too long. */
 export const countPacked = (database: Database, query: PacketQuery): Promise<number> =>

@@ -5,6 +5,7 @@ import type { DocumentBatch } from '../../platform/mongo/bson/document-batch.js'
 import { type BatchOptions, rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import { readObjectId } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
+import { NOW, type Snapshot, snapshotOf } from '../../platform/mongo/driver/snapshot.js';
 import {
   type BucketReading,
   type FoundSpans,
@@ -17,7 +18,6 @@ import { BUCKETS } from './buckets.js';
 import { fieldsOf, type Question, topOf } from './evaluate.js';
 import type { OpenRun, Run } from './merge.js';
 import { type PacketQuery, type PacketReading, toConditions, toProjection } from './query.js';
-import { NOW, type Snapshot, snapshotOf } from './snapshot.js';
 
 /** The moment of a read, and the buckets that its query may select packets of. */
 export interface PackedObjects {

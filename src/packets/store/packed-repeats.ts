@@ -7,11 +7,11 @@ import { createFairQueue, type QueueCaller } from '../../platform/fair-queue.js'
 import { type BatchOptions, rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import { documentAt } from '../../platform/mongo/bson/reader.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
+import { NOW, type Snapshot, snapshotOf } from '../../platform/mongo/driver/snapshot.js';
 import { toIdFilters } from './bucket-ids.js';
 import { readBuckets } from './bucket-runs.js';
 import { BUCKETS, type StoredBucket, toBucket } from './buckets.js';
 import { readReporting, toReadError } from './damaged-buckets.js';
-import { NOW, type Snapshot, snapshotOf } from './snapshot.js';
 
 /** Buckets in memory at a time: of all but the last, only the columns of names. */
 const BATCH_BUCKETS = 16;

@@ -4,8 +4,8 @@ import { isId } from '../../core/entity.js';
 import { distinctPaths, type Page, type Selection } from '../../core/list.js';
 import type { PlaceInOrder } from '../../core/packet-order.js';
 import { toPacketKey } from '../../platform/mongo/bson/packet-key.js';
+import type { Snapshot } from '../../platform/mongo/driver/snapshot.js';
 import { type Layout, orderBy, selectionFilter } from '../../platform/mongo/schema/mapping.js';
-import type { Snapshot } from './snapshot.js';
 
 export const PACKETS = 'packets';
 export const PACKET_LAYOUT: Layout = {

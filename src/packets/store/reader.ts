@@ -12,6 +12,7 @@ import { countMatching, readFirst } from '../../platform/mongo/bson/raw-cursor.j
 import { readShownId } from '../../platform/mongo/bson/reader.js';
 import { COMMITTED_READ, type Database } from '../../platform/mongo/driver/client.js';
 import { isSnapshotGone, mapDriverErrors } from '../../platform/mongo/driver/errors.js';
+import { type Snapshot, snapshotsOf } from '../../platform/mongo/driver/snapshot.js';
 import { countPacked, findNamedPacked, findPackedStamps, type StampRange } from './packed-counts.js';
 import { mayHaveBuckets, readEither } from './packed-history.js';
 import { readPacked } from './packed-reader.js';
@@ -26,7 +27,6 @@ import {
   toFind,
   toNamedFind,
 } from './query.js';
-import { type Snapshot, snapshotsOf } from './snapshot.js';
 
 /** All packets of the query, batch by batch. */
 export async function* readPackets(

@@ -11,11 +11,11 @@ import { bucketRuns, findSpans } from '../../../src/packets/store/bucket-runs.js
 import { BUCKETS, toBucketDocument } from '../../../src/packets/store/buckets.js';
 import { LATEST_FIRST, type PacketReading } from '../../../src/packets/store/query.js';
 import { countPackets, findFirstPacket, findNamedPackets, readPackets } from '../../../src/packets/store/reader.js';
-import { NOW } from '../../../src/packets/store/snapshot.js';
 import { rawBatches } from '../../../src/platform/mongo/bson/raw-batches.js';
 import { PACKET_KEY } from '../../../src/platform/mongo/bson/reader.js';
 import type { Database } from '../../../src/platform/mongo/driver/client.js';
 import { endAllWithin, endWithin } from '../../../src/platform/mongo/driver/deadline.js';
+import { NOW } from '../../../src/platform/mongo/driver/snapshot.js';
 import { connectDatabase } from '../../../src/platform/mongo/schema/connect.js';
 import { testUri } from '../../support/fixture.js';
 import { HISTORY_START_MS, readStoredRows, storeHistory } from '../../support/packed.js';
