@@ -13,7 +13,10 @@ export interface Caches {
   readonly accounts: Accounts;
   readonly stores: StoreFinder;
   readonly models: ModelFinder;
+  /** As of what the change stream has delivered: for the live feed. */
   readonly audiences: AudienceCache;
+  /** As they are now: for webhooks, which read the changes of a partition that they take over by themselves, and may be ahead. */
+  readonly currentAudiences: AudienceCache;
   readonly sources: SourceFinder;
   /** Called after a write of this instance. */
   invalidate(written: Pick<Change, 'store' | 'id'>): void;
@@ -26,15 +29,19 @@ export interface Caches {
 export interface CacheOptions {
   /** Whether the change stream delivers; while it does not, every look-up queries the database. */
   readonly isLive: () => boolean;
+  /** Up to where the change stream has delivered every change; null while that is unknown. */
+  readonly deliveredTo: () => string | null;
   readonly checkTurns: FairQueue;
   readonly onFailedFormula: (failed: FailedFormula) => void;
 }
 
-export function createCaches(database: Database, { isLive, checkTurns, onFailedFormula }: CacheOptions): Caches {
+export function createCaches(database: Database, options: CacheOptions): Caches {
+  const { isLive, deliveredTo, checkTurns, onFailedFormula } = options;
   const accounts = createAccounts(database, isLive);
   const stores = createStoreFinder(database, isLive, checkTurns);
   const models = createModelFinder(database, isLive, onFailedFormula);
-  const audiences = createAudienceCache(database);
+  const audiences = createAudienceCache(database, deliveredTo);
+  const currentAudiences = createAudienceCache(database, () => null);
   const sources = createSourceFinder(database, isLive);
   const invalidate = (written: Pick<Change, 'store' | 'id'>): void => {
     for (const cache of [accounts, stores, models, sources]) cache.invalidate(written);
@@ -44,6 +51,7 @@ export function createCaches(database: Database, { isLive, checkTurns, onFailedF
     stores,
     models,
     audiences,
+    currentAudiences,
     sources,
     invalidate,
     apply(change) {
@@ -51,9 +59,10 @@ export function createCaches(database: Database, { isLive, checkTurns, onFailedF
       if (change.store === 'packets') return;
       invalidate(change);
       audiences.apply(change);
+      currentAudiences.apply(change);
     },
     invalidateAll() {
-      for (const cache of [accounts, stores, models, sources, audiences]) cache.invalidateAll();
+      for (const cache of [accounts, stores, models, sources, audiences, currentAudiences]) cache.invalidateAll();
     },
   };
 }

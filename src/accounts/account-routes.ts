@@ -1,28 +1,13 @@
 /** Routes: the caller's own account, its tokens and its sessions. Every role may use them, within the scopes of a token. */
 import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
-import { ObjectId } from 'mongodb';
 import { z } from 'zod';
 import { type Caller, scopeOf } from '../core/access.js';
 import { parseNewEntity, parsePatch } from '../core/entity.js';
 import { badRequest, conflict, notFound } from '../core/errors.js';
-import { type Json, type JsonObject, parseObject } from '../core/json.js';
+import { type JsonObject, parseObject } from '../core/json.js';
 import { LIMITS } from '../core/limits.js';
-import {
-  assertHasChannels,
-  CHANNEL,
-  CHANNEL_KINDS,
-  type Channel,
-  type ChannelKind,
-  isOfOperator,
-  OWN_CHANNEL,
-  parseChannels,
-  parseMinSeverity,
-  parseQuiet,
-  toChannelFields,
-  toOwnChannels,
-  toOwnFields,
-} from '../core/notification.js';
+import { CHANNEL, CHANNEL_KINDS, OWN_CHANNEL } from '../core/notification.js';
 import { SEVERITIES } from '../core/rule/severity.js';
 import { builtInStore } from '../core/stores.js';
 import { inSequence } from '../entities/in-sequence.js';
@@ -37,9 +22,14 @@ import { sendEntity, sendJson, sendPage } from '../platform/http/responses.js';
 import { defineRoute } from '../platform/http/route.js';
 import { COUNT, entityOf, every, named, pageOf, SUCCESS, TIME } from '../platform/http/schema.js';
 import { LAYOUT } from '../platform/mongo/bson/raw-cursor.js';
-import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { endSession } from './accounts.js';
 import { type AuthDeps, CALLER } from './auth-routes.js';
+import {
+  endConfirmations,
+  findNotificationSettings,
+  type OwnChannels,
+  readNotificationSettings,
+} from './notification-settings.js';
 import {
   endOtherAccess,
   endOtherSessions,
@@ -52,12 +42,7 @@ import {
 import { checkOwnPassword } from './own-password.js';
 
 export interface AccountDeps extends AuthDeps, EntityDeps {
-  readonly channels: {
-    /** What the operator has set up. */
-    readonly kinds: readonly ChannelKind[];
-    /** Throws a 400 that names the channel where nothing would be sent to its address. */
-    check(channels: readonly Channel[], name: string): Promise<void>;
-  };
+  readonly channels: OwnChannels;
 }
 
 const USERS = builtInStore('users');
@@ -78,6 +63,7 @@ const ACCOUNT = every(
     token: CURRENT,
     channels: z.array(OWN_CHANNEL).describe('Over what the user is notified'),
     channelKinds: z.array(z.enum(CHANNEL_KINDS)).describe('What the operator has set up'),
+    pushKey: z.string().describe('What browsers subscribe with: the `applicationServerKey` of their `PushManager`'),
     quiet: QUIET.nullable(),
     minSeverity: z.enum(SEVERITIES).describe('The least severity of which the user is notified'),
   }),
@@ -319,47 +305,6 @@ export const ACCOUNT_ROUTES = [
   endOthers,
   endOne,
 ];
-
-/** How the user is notified, as it is stored: in fields that nobody else reads. Throws a 400 that names the field. */
-async function readNotificationSettings(
-  { channels }: AccountDeps,
-  caller: Caller,
-  body: JsonObject,
-): Promise<JsonObject> {
-  const settings: JsonObject = {};
-  if (body.channels !== undefined) {
-    const parsed = parseChannels(body.channels);
-    if (parsed.length > 0) assertHasChannels(caller);
-    await channels.check(parsed, 'channels');
-    settings._channels = parsed.map(toChannelFields);
-    if (isOfOperator(caller)) settings._confirmed = settings._channels;
-  }
-  if (body.quiet !== undefined) {
-    parseQuiet(body.quiet);
-    settings._quiet = body.quiet;
-  }
-  if (body.minSeverity !== undefined) settings._minSeverity = parseMinSeverity(body.minSeverity);
-  return settings;
-}
-
-/** An address that is removed and set again is confirmed anew: it may have passed to somebody else. Throws 503. */
-async function endConfirmations({ database }: AccountDeps, userId: string, kept: Json): Promise<void> {
-  const users = database.db.collection<{ _confirmed: Json[] }>('users');
-  const $pull = { _confirmed: { $nin: kept as Json[] } };
-  await mapDriverErrors(() => users.updateOne({ _id: new ObjectId(userId) }, { $pull }));
-}
-
-async function findNotificationSettings({ database, channels }: AccountDeps, userId: string): Promise<JsonObject> {
-  const projection = { _channels: 1, _confirmed: 1, _quiet: 1, _minSeverity: 1 };
-  const users = database.db.collection('users');
-  const found = await mapDriverErrors(() => users.findOne({ _id: new ObjectId(userId) }, { projection }));
-  return {
-    channels: toOwnChannels(found?._channels ?? null, found?._confirmed ?? null).map(toOwnFields),
-    channelKinds: [...channels.kinds],
-    quiet: found?._quiet ?? null,
-    minSeverity: found?._minSeverity ?? 'info',
-  };
-}
 
 async function sendAccount(deps: AccountDeps, res: Response): Promise<void> {
   const { userId, credentials, scopes, session, token } = callerOf(res);

@@ -17,7 +17,8 @@ import { type LinkTerms, toLinkTerms } from '../core/link.js';
 import { isValidOwnId } from '../core/own-id.js';
 import { createReadThroughCache } from '../platform/cache.js';
 import { COMMITTED_READ, type Database } from '../platform/mongo/driver/client.js';
-import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { isSnapshotGone, mapDriverErrors } from '../platform/mongo/driver/errors.js';
+import { snapshotAfter } from '../platform/mongo/driver/snapshot.js';
 import { NEWEST_FIRST } from './own-access.js';
 
 /** An active user with the permissions of the role. */
@@ -33,6 +34,14 @@ export interface Account {
   readonly object: OwnObject | null;
   /** `_at` of the user and of its role; null before their first change. */
   readonly changedMs: { readonly user: number | null; readonly role: number | null };
+  readonly createdMs: { readonly user: number; readonly role: number };
+}
+
+/** A user or role as it has been since its last change; null before the first one. */
+export interface Version {
+  readonly store: 'users' | 'roles';
+  readonly id: string;
+  readonly changedMs: number | null;
 }
 
 /** A token that was not revoked; null `scopes` means no restriction. */
@@ -49,6 +58,11 @@ export interface TokenRecord {
 export interface Accounts {
   /** Null when the user does not exist or is not active. */
   findAccount(userId: string): Promise<Account | null>;
+  /**
+   * Whether a user or role was as this version has it right after this position of the changes. False if the database does not know
+   * that any more. Throws 503.
+   */
+  wasAt(version: Version, position: string): Promise<boolean>;
   findToken(tokenId: string): Promise<TokenRecord | null>;
   /** Drops outdated entries: called at once for our own writes, and by the change stream for writes of other instances. */
   invalidate(change: Pick<Change, 'store' | 'id'>): void;
@@ -60,22 +74,19 @@ export interface Accounts {
 export function createAccounts(database: Database, isLive: () => boolean): Accounts {
   // The objects whose ids are part of the credentials of cached accounts.
   const devices = new Set<string>();
-  const accounts = createReadThroughCache(LIMITS.cachedAccounts, isLive, async (userId) => {
-    const account = await loadAccount(database, userId);
-    if (account !== null && account.object !== null) devices.add(account.object.objectId);
-    return account;
-  });
+  const accounts = createReadThroughCache(LIMITS.cachedAccounts, isLive, (userId) =>
+    loadAccount(database, userId, (objectId) => devices.add(objectId)),
+  );
   // The tokens whose scopes name an object.
   const tokensOf = new Map<string, Set<string>>();
-  const tokens = createReadThroughCache(LIMITS.cachedTokens, isLive, async (tokenId) => {
-    const token = await loadToken(database, tokenId);
-    for (const { objectId } of token?.scopeObjects ?? []) {
+  const tokens = createReadThroughCache(LIMITS.cachedTokens, isLive, (tokenId) =>
+    loadToken(database, tokenId, (objectId) => {
       tokensOf.set(objectId, (tokensOf.get(objectId) ?? new Set()).add(tokenId));
-    }
-    return token;
-  });
+    }),
+  );
   return {
     findAccount: accounts.find,
+    wasAt: (version, position) => wasAt(database, version, position),
     findToken: tokens.find,
     invalidate({ store, id }) {
       if (store === 'users') accounts.invalidate(id);
@@ -96,10 +107,16 @@ export function createAccounts(database: Database, isLive: () => boolean): Accou
   };
 }
 
-async function loadAccount(database: Database, userId: string): Promise<Account | null> {
+/** `onObject` is called before the object is read: a change meanwhile is not missed. */
+async function loadAccount(
+  database: Database,
+  userId: string,
+  onObject: (objectId: string) => void,
+): Promise<Account | null> {
   const user = await findOne(database, 'users', { _id: new ObjectId(userId) });
   if (user === null || user.active === false) return null;
   const role = user.role instanceof ObjectId ? await findOne(database, 'roles', { _id: user.role }) : null;
+  if (user.object instanceof ObjectId) onObject(user.object.toHexString());
   const object = await findObject(database, user.object);
   return {
     userId,
@@ -110,7 +127,25 @@ async function loadAccount(database: Database, userId: string): Promise<Account 
     credentials: forObject(role?.credentials ?? [], object),
     object,
     changedMs: { user: user._at ?? null, role: role?._at ?? null },
+    createdMs: { user: user.time ?? 0, role: role?.time ?? 0 },
   };
+}
+
+async function wasAt({ db }: Database, { store, id, changedMs }: Version, position: string): Promise<boolean> {
+  const one = { find: store, filter: { _id: new ObjectId(id) }, projection: { _at: 1 }, limit: 1 };
+  // The driver's own method has no way to name a moment.
+  const command = Object.assign(
+    one,
+    { singleBatch: true, maxTimeMS: LIMITS.databaseOperationMs },
+    snapshotAfter(position),
+  );
+  try {
+    const { cursor } = await mapDriverErrors(() => db.command(command));
+    return cursor.firstBatch.some(({ _at = null }: Document) => _at === changedMs);
+  } catch (error) {
+    if (isSnapshotGone(error)) return false;
+    throw error;
+  }
 }
 
 /** The permissions of a user as its requests have them, also of a user who is not active. */
@@ -125,18 +160,30 @@ async function findObject(database: Database, id: unknown): Promise<OwnObject | 
   return { objectId: object._id.toHexString(), ownId: toNameOf(object.id) };
 }
 
-async function loadToken(database: Database, tokenId: string): Promise<TokenRecord | null> {
+/** `onObject` is called before the objects that its scopes name are read. */
+async function loadToken(
+  database: Database,
+  tokenId: string,
+  onObject: (objectId: string) => void,
+): Promise<TokenRecord | null> {
   const token = await findOne(database, 'tokens', { _id: new ObjectId(tokenId) });
   if (token === null) return null;
+  const scopes: readonly string[] = token.scopes ?? [];
+  const bound: readonly NamedObject[] = token._objects ?? [];
+  for (const id of objectIdsOf(scopes, bound)) onObject(id);
   return {
     id: tokenId,
     userId: token.user.toHexString(),
     scopes: token.scopes ?? null,
-    scopeObjects: await findScopeObjects(database, token.scopes ?? [], token._objects ?? []),
+    scopeObjects: await findScopeObjects(database, scopes, bound),
     expiresAtMs: token.expiresAt,
     link: token._link === undefined ? null : toLinkTerms(token._link),
   };
 }
+
+const objectIdsOf = (scopes: readonly string[], bound: readonly NamedObject[]): string[] => [
+  ...new Set([...bound.map(({ objectId }) => objectId), ...objectKeysIn(scopes).filter(isId)]),
+];
 
 /** The objects that scopes name: by `_id`, or by an own id that was bound to the object. */
 export async function findScopeObjects(
@@ -144,7 +191,7 @@ export async function findScopeObjects(
   scopes: readonly string[],
   bound: readonly NamedObject[] = [],
 ): Promise<ScopeObject[]> {
-  const ids = [...new Set([...bound.map(({ objectId }) => objectId), ...objectKeysIn(scopes).filter(isId)])];
+  const ids = objectIdsOf(scopes, bound);
   if (ids.length === 0) return [];
   const named = { _id: { $in: ids.map((id) => new ObjectId(id)) } };
   const options = { projection: { id: 1 }, maxTimeMS: LIMITS.databaseOperationMs, ...COMMITTED_READ };

@@ -5,7 +5,7 @@ import { badRequest, notFound } from '../core/errors.js';
 import { LIMITS } from '../core/limits.js';
 import { STORES } from '../core/stores.js';
 import { innerName } from '../entities/custom-stores.js';
-import type { Database } from '../platform/mongo/driver/client.js';
+import { COMMITTED_READ, type Database } from '../platform/mongo/driver/client.js';
 import { mapDriverErrors } from '../platform/mongo/driver/errors.js';
 import { collectionName } from '../platform/mongo/schema/collections.js';
 
@@ -15,11 +15,13 @@ export interface GroupMove {
   readonly nowMs: number;
 }
 
-/** The `_id`s of those of these groups that are the scope's own, or below it. */
+/** The `_id`s of those of these groups that are the scope's own, or below it. Subscribers keep them until a change. */
 export async function findGroupIds(database: Database, scope: Scope, ids: readonly string[]): Promise<string[]> {
   const filter = { _id: { $in: ids.map((id) => new ObjectId(id)) }, branch: new ObjectId(scope.groupId) };
   const groups = database.db.collection('groups');
-  const found = await mapDriverErrors(() => groups.find(filter, { projection: { _id: 1 } }).toArray());
+  const found = await mapDriverErrors(() =>
+    groups.find(filter, { projection: { _id: 1 }, ...COMMITTED_READ }).toArray(),
+  );
   return found.map(({ _id }) => String(_id));
 }
 

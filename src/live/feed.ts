@@ -9,7 +9,8 @@ import { type BackfillOptions, createBackfill, isLongAgo, type ResumingClient } 
 import { isOfObject, type LiveEvent, objectsOf, toEvents } from './events.js';
 import { createFanOut, type FanOut } from './fanout.js';
 import { createReplayBuffer } from './replay-buffer.js';
-import { createSubscriptions, type Subscriber, type SubscriptionOptions, type Subscriptions } from './subscriptions.js';
+import type { Subscriber } from './subscriber.js';
+import { createSubscriptions, type SubscriptionOptions, type Subscriptions } from './subscriptions.js';
 
 export interface FeedOptions
   extends SubscriptionOptions,
@@ -28,6 +29,8 @@ export interface Feed {
    * an ended session. Resolves with the events. Throws 503 before anything is published if the audience cannot be loaded.
    */
   publish(change: Change): Promise<readonly LiveEvent[]>;
+  /** Called when a change is unknown: what was found for subscribers is looked up again when their rights change. */
+  forget(): void;
   readonly listen: Listen;
   stats(): { readonly listeners: number };
   stop(): void;
@@ -61,6 +64,7 @@ export function createFeed(options: FeedOptions): Feed {
     },
     prepare: (changes) => options.prepareAudiences(objectsOf(changes)),
     publish,
+    forget: listeners.forget,
     listen: createListen({ fanOut, listeners, lastPosition, backfill }),
     stats: () => ({ listeners: listeners.count() }),
     stop() {

@@ -1,5 +1,6 @@
 /** Computes the rooms of subscribers and events: permissions and filters become one set lookup. Pure. */
-import { addressOfGroup } from '../core/access.js';
+import { addressOfGroup, type Caller, mayCall } from '../core/access.js';
+import { EVENT_NAMES, isAlarmEvent } from '../core/event-names.js';
 import type { EventFilter } from '../core/feed.js';
 import type { LiveEvent } from './events.js';
 
@@ -53,4 +54,10 @@ export function createAudienceTest(event: LiveEvent): (client: Membership) => bo
 export function restrictFilter(wanted: EventFilter, permitted: readonly string[] | null): EventFilter {
   if (permitted === null) return wanted;
   return { ...wanted, objects: wanted.objects?.filter((id) => permitted.includes(id)) ?? permitted };
+}
+
+/** Events of alarms are for those who may read alarms. */
+export function permittedEvents(caller: Caller, events: EventFilter['events']): EventFilter['events'] {
+  if (mayCall(caller, 'GET', ['alarms'])) return events;
+  return (events ?? EVENT_NAMES).filter((name) => !isAlarmEvent(name));
 }

@@ -1,67 +1,43 @@
 /** Subscribers of the feed: authenticates them, assigns them to rooms by permissions and filter, and ends them with their credentials. */
 
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
+import type { Accounts } from '../accounts/accounts.js';
 import type { Identify } from '../accounts/identify.js';
-import {
-  addressesOf,
-  type Caller,
-  mayCall,
-  objectKeysIn,
-  permittedObjects,
-  type Scope,
-  scopeOf,
-} from '../core/access.js';
+import { ACCESS_FIELDS, addressesOf, type Caller, scopeOf } from '../core/access.js';
 import { type Change, mayHaveChanged } from '../core/change.js';
-import { isId } from '../core/entity.js';
 import { type ApiError, tooManyRequests, unauthorized, unavailable } from '../core/errors.js';
-import { EVENT_NAMES, isAlarmEvent } from '../core/event-names.js';
-import type { EventFilter, ListenRequest, Sink } from '../core/feed.js';
+import type { EventFilter, ListenRequest } from '../core/feed.js';
 import { LIMITS } from '../core/limits.js';
 import { networkOf } from '../core/network.js';
-import { clock, type Timer } from '../platform/clock.js';
+import { clock } from '../platform/clock.js';
+import { callerAfter, createDeliveredRights, type DeliveredRights } from './changed-rights.js';
 import { type Counts, createCounts } from './counts.js';
-import { createMember, type FanOut, type Member } from './fanout.js';
-import { restrictFilter, roomsOf } from './rooms.js';
+import type { FanOut } from './fanout.js';
+import {
+  createLookups,
+  type Finders,
+  type Found,
+  type Lookups,
+  namesIn,
+  ownIdsIn,
+  type WantedNames,
+  wantedBy,
+} from './lookups.js';
+import { createNameIndex, type NameIndex } from './names.js';
+import { permittedEvents, restrictFilter, roomsOf } from './rooms.js';
+import { createSubscriber, type RoomBasis, runSerially, type Subscriber } from './subscriber.js';
 
-export interface SubscriptionOptions {
+export interface SubscriptionOptions extends Finders {
   readonly identify: Identify;
-  /** The `_id`s of the given objects (by `_id` or own id) that the scope sees. */
-  readonly findObjects: (scope: Scope, keys: readonly string[]) => Promise<string[]>;
-  /** The `_id`s of the given groups that are the scope's own group or below it. */
-  readonly findGroups: (scope: Scope, ids: readonly string[]) => Promise<string[]>;
+  readonly wasAt: Accounts['wasAt'];
+  /** By `now`: every change that was stored before is delivered. */
+  readonly deliveredToMs: () => number;
+  /** Up to where every change is delivered; null while that is unknown. */
+  readonly deliveredTo: () => string | null;
   readonly maxSubscribers: { readonly perUser: number; readonly perAddress: number };
   readonly log: Logger;
   readonly now: () => number;
-}
-
-export interface Subscriber {
-  readonly request: ListenRequest;
-  /** The network for the limit per address. */
-  readonly network: string;
-  /** The key for the limit per user. */
-  readonly countedAs: string;
-  readonly sink: Sink;
-  readonly member: Member;
-  caller: Caller;
-  filter: EventFilter;
-  /** The rooms of its permissions and its filter. */
-  rooms: ReadonlySet<string>;
-  /** The addresses of its permissions, if its rooms are at other addresses; otherwise null. */
-  permitted: ReadonlySet<string> | null;
-  /** The own ids by which its credentials name objects. */
-  names: readonly string[];
-  /** Whether it is in its rooms; false until it has received the missed events. */
-  live: boolean;
-  /** The position up to which missed events were sent. */
-  upTo: string | null;
-  /** False until `authenticate` succeeds: errors before that are thrown instead of sent to the sink. */
-  authenticated: boolean;
-  /** The count of unacknowledged changes of its filter. */
-  pendingFilters: number;
-  gone: boolean;
-  expiry: Timer | undefined;
-  /** The last change of its rooms: changes run one after the other. */
-  lastChange: Promise<unknown>;
 }
 
 export interface Subscriptions {
@@ -77,6 +53,8 @@ export interface Subscriptions {
   end(listener: Subscriber): void;
   /** Rechecks or ends subscribers after a change of sessions, tokens, users, roles or groups. */
   apply(change: Change): Promise<void>;
+  /** Keeps nothing that was looked up: a change is unknown. */
+  forget(): void;
   endAll(): void;
   count(): number;
   countOf(isCounted: (listener: Subscriber) => boolean): number;
@@ -89,12 +67,17 @@ interface State {
   readonly options: SubscriptionOptions;
   readonly fanOut: FanOut;
   readonly all: Set<Subscriber>;
-  /** The subscribers of whom credentials name objects, by each own id: another object may get it. */
-  readonly byOwnId: Map<string, Set<Subscriber>>;
+  /** The subscribers whose credentials name objects by own ids: another object may get one. */
+  readonly naming: NameIndex<Subscriber>;
+  /** The subscribers for whom objects and groups were looked up. */
+  readonly lookedUp: NameIndex<Subscriber>;
   readonly users: Counts;
   readonly networks: Counts;
+  readonly delivered: DeliveredRights;
   /** The count of changes in the authenticating stores, and of gaps, which may have hidden one. */
   changeCount: number;
+  /** The count of objects that were renamed or removed. */
+  renameCount: number;
 }
 
 export function createSubscriptions(options: SubscriptionOptions, fanOut: FanOut): Subscriptions {
@@ -103,10 +86,13 @@ export function createSubscriptions(options: SubscriptionOptions, fanOut: FanOut
     options,
     fanOut,
     all,
-    byOwnId: new Map(),
+    naming: createNameIndex(),
+    lookedUp: createNameIndex(),
     users: createCounts(),
     networks: createCounts(),
+    delivered: createDeliveredRights(options),
     changeCount: 0,
+    renameCount: 0,
   };
   return {
     authenticate: (request) => authenticate(state, request),
@@ -116,6 +102,13 @@ export function createSubscriptions(options: SubscriptionOptions, fanOut: FanOut
     remove: (listener) => remove(state, listener),
     end: (listener) => end(state, listener, true),
     apply: (change) => apply(state, change),
+    forget() {
+      state.renameCount++;
+      for (const listener of all) {
+        listener.hasChanged = true;
+        listener.isRenamed = true;
+      }
+    },
     endAll() {
       // Changes were missed: who is authenticated meanwhile may have been read before one of them.
       state.changeCount++;
@@ -127,7 +120,7 @@ export function createSubscriptions(options: SubscriptionOptions, fanOut: FanOut
 }
 
 async function authenticate(state: State, request: ListenRequest): Promise<Subscriber> {
-  const changesBefore = state.changeCount;
+  const { changeCount: changesBefore, renameCount: renamesBefore } = state;
   const caller = await identifyOf(state, request);
   if (caller === null) throw unauthorized();
   const { perUser, perAddress } = state.options.maxSubscribers;
@@ -137,20 +130,36 @@ async function authenticate(state: State, request: ListenRequest): Promise<Subsc
     throw tooManyRequests(1, 'too many listeners at this address');
   }
   const listener = createSubscriber(request, caller);
+  // A change during authentication may have been applied before the subscriber was registered.
+  listener.outdated = state.changeCount !== changesBefore;
   state.all.add(listener);
   state.users.add(listener.countedAs);
   state.networks.add(listener.network);
   try {
-    await runSerially(listener, () => applyFilter(state, listener, request.filter));
-    // A change during authentication may have been applied before the subscriber was registered.
-    if (state.changeCount !== changesBefore) await runSerially(listener, () => renew(state, listener));
+    const untilMs = clock.steadyMs() + LIMITS.rightsDeliveryMs;
+    do await prepare(state, listener, untilMs);
+    while (listener.outdated && !listener.gone);
     if (listener.gone) throw await toEndError(state, request);
   } catch (error) {
     remove(state, listener);
     throw error;
   }
+  // It may have been identified before, and registered with its names after that.
+  if (state.renameCount !== renamesBefore) listener.isRenamed = true;
   listener.authenticated = true;
   return listener;
+}
+
+/** Finds its rooms, for permissions that the feed has delivered. Throws 401, or 503 at `untilMs`. */
+async function prepare(state: State, listener: Subscriber, untilMs: number): Promise<void> {
+  if (listener.outdated) {
+    listener.outdated = false;
+    const caller = await identifyOf(state, listener.request);
+    if (caller === null) throw unauthorized();
+    listener.caller = caller;
+  }
+  await state.delivered.wait(listener, untilMs);
+  await applyFilter(state, listener, listener.request.filter);
 }
 
 async function setNextFilter(state: State, listener: Subscriber, filter: EventFilter): Promise<EventFilter> {
@@ -175,26 +184,31 @@ async function toEndError(state: State, request: ListenRequest): Promise<ApiErro
 async function apply(state: State, change: Change): Promise<void> {
   const { store, kind } = change;
   if (store === 'objects') return recheckNamed(state, change);
+  if (store === 'users' || store === 'roles') state.delivered.note(change);
+  const isTree = store === 'groups' && mayHaveChanged(change, ['branch']);
+  if (isTree) markNaming(state, change);
   if (kind === 'created') return;
   // Packets, of which there are many, would be decoded for it.
   const { id } = change;
   if (AUTHENTICATING.has(store)) state.changeCount++;
+  const lookups = createLookups(state.options);
   const listenersOf = (isAffected: (caller: Caller) => boolean): Subscriber[] =>
     [...state.all].filter(({ caller }) => isAffected(caller));
   if (kind === 'removed' && (store === 'sessions' || store === 'tokens')) {
     for (const listener of listenersOf(({ session, token }) => (store === 'sessions' ? session : token)?.id === id))
       end(state, listener, false);
   }
-  if (store === 'groups') {
+  if (isTree) {
     const named = [...state.all].filter(({ filter }) => filter.groups?.includes(id));
-    await Promise.all(named.map((listener) => recheck(state, listener)));
+    const again = (listener: Subscriber) => applyFilter(state, listener, listener.filter, lookups);
+    await Promise.all(named.map((listener) => recheck(state, listener, again)));
   }
   if (store === 'users' || store === 'roles') {
     const affected = listenersOf(({ userId, roleId }) => (store === 'users' ? userId : roleId) === id);
     await Promise.all(
       affected.map(async (listener) => {
         const { groupId } = listener.caller;
-        await recheck(state, listener);
+        await recheck(state, listener, () => renew(state, listener, change, lookups));
         if (listener.gone || !listener.authenticated || listener.caller.groupId === groupId) return;
         // Of what it has read, it sees less now, and more of which it has heard nothing.
         state.fanOut.flush(listener.member);
@@ -204,18 +218,24 @@ async function apply(state: State, change: Change): Promise<void> {
   }
 }
 
+/** Marks the subscribers for whom something else may be found after this change of an object or a group. */
+function markNaming({ lookedUp }: State, change: Change): void {
+  for (const listener of lookedUp.namedBy(change)) listener.hasChanged = true;
+}
+
+/** The fields of an object that decide who finds it, and by which name. */
+const FINDING: readonly string[] = ['id', ...ACCESS_FIELDS];
+
 /** Rechecks subscribers whose credentials name an object by an own id that this object has got or lost. */
 async function recheckNamed(state: State, change: Change): Promise<void> {
-  const { byOwnId } = state;
-  if (byOwnId.size === 0 || !mayHaveChanged(change, ['id'])) return;
-  const { kind, before, after } = change;
-  // Without both images, it may have had any id.
-  const isUnknown = kind === 'changed' && (before === null || after === null);
-  const named = isUnknown
-    ? [...byOwnId.values()]
-    : [before, after].map((image) => byOwnId.get(String(image?.id)) ?? []);
-  const affected = new Set(named.flatMap((subscribers) => [...subscribers]));
-  await Promise.all([...affected].map((listener) => recheck(state, listener)));
+  if (!mayHaveChanged(change, FINDING)) return;
+  markNaming(state, change);
+  if (!mayHaveChanged(change, ['id'])) return;
+  if (change.kind !== 'created') state.renameCount++;
+  for (const listener of state.lookedUp.namedBy(change)) listener.isRenamed = true;
+  const affected = [...state.naming.namedBy(change)];
+  const lookups = createLookups(state.options);
+  await Promise.all(affected.map((listener) => recheck(state, listener, () => renew(state, listener, null, lookups))));
 }
 
 /** Ends a subscriber when its session or token expires. */
@@ -232,13 +252,18 @@ function join({ fanOut }: State, listener: Subscriber): void {
   if (!listener.gone) fanOut.setRooms(listener.member, listener);
 }
 
-/**
- * Updates the rooms of a subscriber to its current permissions. Ends the subscriber only if its session, token or user is no longer
- * valid; one that may see nothing stays connected and receives nothing.
- */
-async function recheck(state: State, listener: Subscriber): Promise<void> {
+/** Finds the rooms of a subscriber again, after a change that may concern them. */
+async function recheck(
+  state: State,
+  listener: Subscriber,
+  again: (listener: Subscriber) => Promise<unknown>,
+): Promise<void> {
+  if (!listener.authenticated) {
+    listener.outdated = true;
+    return;
+  }
   try {
-    await runSerially(listener, () => renew(state, listener));
+    await runSerially(listener, () => again(listener));
   } catch (error) {
     // The client reconnects and is then checked again.
     state.options.log.warn({ err: error }, 'failed to recheck a subscriber');
@@ -246,11 +271,22 @@ async function recheck(state: State, listener: Subscriber): Promise<void> {
   }
 }
 
-async function renew(state: State, listener: Subscriber): Promise<void> {
-  const caller = await identifyOf(state, listener.request);
+/**
+ * Updates a subscriber to its permissions after a change of its user or role, or of an object that they name (null). Ends it only if its
+ * session, token or user is no longer valid, or if it has to come back; one that may see nothing stays connected and receives nothing.
+ */
+async function renew(state: State, listener: Subscriber, change: Change | null, lookups: Lookups): Promise<void> {
+  const { request, caller: before } = listener;
+  // Of a guest, the link decides. Without a read, many changes of a role cost the others nothing.
+  const known = change === null || request.guest !== undefined ? null : callerAfter(before, change, listener.isRenamed);
+  const caller = known ?? (await identifyOf(state, request));
   if (caller === null) return end(state, listener, false);
+  // It waits for the rest when it comes back.
+  if (known === null && !state.delivered.has(caller)) return end(state, listener, true);
   listener.caller = caller;
-  await applyFilter(state, listener, listener.filter);
+  // The feed, which waits for this, delivers no other name meanwhile.
+  if (known === null) listener.isRenamed = false;
+  await applyFilter(state, listener, listener.filter, lookups);
 }
 
 function end(state: State, listener: Subscriber, mayReturn: boolean): void {
@@ -261,10 +297,11 @@ function end(state: State, listener: Subscriber, mayReturn: boolean): void {
 }
 
 function remove(state: State, listener: Subscriber): void {
-  const { fanOut, all, users, networks } = state;
+  const { fanOut, all, users, networks, naming, lookedUp } = state;
   if (listener.gone) return;
   listener.gone = true;
-  setNames(state, listener, []);
+  naming.set(listener, []);
+  lookedUp.set(listener, []);
   clock.clearTimer(listener.expiry);
   fanOut.setRooms(listener.member, { rooms: new Set(), permitted: null });
   all.delete(listener);
@@ -272,73 +309,45 @@ function remove(state: State, listener: Subscriber): void {
   networks.subtract(listener.network);
 }
 
-function createSubscriber(request: ListenRequest, caller: Caller): Subscriber {
-  const { sink, filter } = request;
-  return {
-    request,
-    sink,
-    caller,
-    filter,
-    rooms: new Set(),
-    permitted: null,
-    names: [],
-    upTo: null,
-    live: false,
-    expiry: undefined,
-    authenticated: false,
-    gone: false,
-    pendingFilters: 0,
-    network: networkOf(request.address),
-    countedAs: request.guest?.id ?? caller.userId,
-    member: createMember((batch) => sink.write(batch)),
-    lastChange: Promise.resolve(),
-  };
+/** Without `lookups`, it keeps nothing that was found before. */
+async function lookUp(
+  state: State,
+  listener: Subscriber,
+  wanted: WantedNames,
+  lookups: Lookups | null,
+): Promise<Found> {
+  const kept = lookups === null || listener.hasChanged ? null : listener.found;
+  if (kept !== null && isDeepStrictEqual(kept.wanted, wanted)) return kept;
+  listener.found = null;
+  listener.hasChanged = false;
+  if (!listener.gone) state.lookedUp.set(listener, namesIn(wanted));
+  return (lookups ?? createLookups(state.options)).find(listener.caller, wanted, kept);
 }
 
-/** Runs changes one after the other: rooms of former permissions must not replace those of current ones. */
-function runSerially<T>(listener: Subscriber, work: () => Promise<T>): Promise<T> {
-  const done = listener.lastChange.then(work);
-  listener.lastChange = done.catch(() => undefined);
-  return done;
-}
-
-/** Events of alarms are for those who may read alarms. */
-function permittedEvents(caller: Caller, events: EventFilter['events']): EventFilter['events'] {
-  if (mayCall(caller, 'GET', ['alarms'])) return events;
-  return (events ?? EVENT_NAMES).filter((name) => !isAlarmEvent(name));
-}
-
-const ownIdsIn = ({ credentials, scopes }: Caller): string[] => [
-  ...new Set(objectKeysIn([...credentials, ...(scopes ?? [])]).filter((key) => !isId(key))),
-];
-
-function setNames({ byOwnId }: State, listener: Subscriber, names: readonly string[]): void {
-  for (const name of listener.names) {
-    const named = byOwnId.get(name);
-    named?.delete(listener);
-    if (named?.size === 0) byOwnId.delete(name);
-  }
-  listener.names = listener.gone ? [] : names;
-  for (const name of listener.names) byOwnId.set(name, (byOwnId.get(name) ?? new Set()).add(listener));
-}
-
-/** Sets the rooms of its permissions and the filter. All rooms change in the same turn. */
-async function applyFilter(state: State, listener: Subscriber, filter: EventFilter): Promise<EventFilter> {
-  const scope = scopeOf(listener.caller);
-  const resolve = (keys: readonly string[] | null) => keys && state.options.findObjects(scope, keys);
-  const permittedKeys = permittedObjects(listener.caller);
+/**
+ * Sets the rooms of its permissions and the filter. All rooms change in the same turn. `lookups` are those after a change; there are none
+ * for a filter that a client sends: it may name what the feed does not know yet.
+ */
+async function applyFilter(
+  state: State,
+  listener: Subscriber,
+  filter: EventFilter,
+  lookups: Lookups | null = null,
+): Promise<EventFilter> {
+  const { caller } = listener;
+  const wanted = wantedBy(caller, filter);
   // Before they are resolved: of what is renamed meanwhile, it hears.
-  setNames(state, listener, permittedKeys === 'all' ? [] : ownIdsIn(listener.caller));
-  const permitted = await resolve(permittedKeys === 'all' ? null : permittedKeys);
-  const groups = filter.groups && (await state.options.findGroups(scope, filter.groups));
-  const restricted = restrictFilter(
-    { groups, objects: await resolve(filter.objects), events: permittedEvents(listener.caller, filter.events) },
-    permitted,
-  );
-  const addresses = addressesOf(scope);
-  listener.rooms = new Set(roomsOf(addresses, restricted));
-  listener.permitted = groups && new Set(addresses);
+  if (!listener.gone) state.naming.set(listener, wanted.permitted === null ? [] : ownIdsIn(caller));
+  const found = await lookUp(state, listener, wanted, lookups);
+  const { groups, objects, permitted } = found;
+  const restricted = restrictFilter({ groups, objects, events: permittedEvents(caller, filter.events) }, permitted);
+  const basis: RoomBasis = { addresses: addressesOf(scopeOf(caller)), restricted };
+  listener.found = found;
   listener.filter = filter;
+  if (isDeepStrictEqual(basis, listener.basis)) return restricted;
+  listener.basis = basis;
+  listener.rooms = new Set(roomsOf(basis.addresses, restricted));
+  listener.permitted = groups && new Set(basis.addresses);
   if (listener.live) join(state, listener);
   return restricted;
 }

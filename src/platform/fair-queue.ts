@@ -19,6 +19,8 @@ export interface QueueLimits {
   readonly waitMs: number;
   /** After its work ends, a caller rests for this multiple of its duration; 0 when absent. */
   readonly rests?: number;
+  /** The clock that counts the duration of the work, in ms; `clock.steadyMs` when absent. */
+  readonly durationClock?: () => number;
 }
 
 /** `tenantId` is null or absent for a caller that is a tenant by itself. */
@@ -94,12 +96,12 @@ class Queue {
     const account = this.#accountOf(caller);
     if (account.waiting.length === 0 && this.#canStart(account)) this.#begin(account);
     else await this.#wait(account, signal);
-    const { rests = 0 } = this.limits;
-    const startMs = clock.steadyMs();
+    const { rests = 0, durationClock = () => clock.steadyMs() } = this.limits;
+    const startMs = durationClock();
     try {
       return await work();
     } finally {
-      const tookMs = rests > 0 ? clock.steadyMs() - startMs : 0;
+      const tookMs = rests > 0 ? durationClock() - startMs : 0;
       // The event loop serves others before the next work starts. Only the work counts towards the rest.
       if (tookMs >= BRIEF_MS) await clock.nextTurn();
       this.#running--;
@@ -182,10 +184,12 @@ class Queue {
         reject(reason);
       };
       const leave = (): void => giveUp(signal?.reason);
-      const timer = clock.setTimeout(
-        () => giveUp(this.#isCallerBusy(account) ? this.#callerBusy() : this.#queueBusy()),
-        waitMs,
-      );
+      const timer = clock.setTimeout(() => {
+        // Where the event loop stood still, this may run before the timer that ends the rest of the caller.
+        this.startNext();
+        if (!account.waiting.includes(waiter)) return;
+        giveUp(this.#isCallerBusy(account) ? this.#callerBusy() : this.#queueBusy());
+      }, waitMs);
       signal?.addEventListener('abort', leave);
       if (account.waiting.push(waiter) === 1) this.#order.push(account);
       this.#waiting++;

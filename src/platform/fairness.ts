@@ -3,6 +3,7 @@
 import { LIMITS } from '../core/limits.js';
 import type { ListCost } from '../core/list.js';
 import { type Budget, createBudget } from './budget.js';
+import { clock } from './clock.js';
 import { createFairQueue, type FairQueue } from './fair-queue.js';
 
 export interface Fairness {
@@ -95,6 +96,8 @@ export const createCheckTurns = (): FairQueue =>
     waitingPerCaller: LIMITS.checksWaitingPerTenant,
     waitMs: LIMITS.listWaitMs,
     rests: LIMITS.checkRests,
+    // A check waits for nothing: where the machine stands still, that is no work of the tenant.
+    durationClock: () => clock.cpuMs(),
   });
 
 /** For looking up the objects of subscriptions. */

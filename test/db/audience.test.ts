@@ -21,7 +21,7 @@ beforeAll(async () => {
   client.on('commandStarted', ({ commandName }) => void questions.push(commandName));
 });
 beforeEach(() => {
-  readers = createAudienceCache(databaseOf(client));
+  readers = createAudienceCache(databaseOf(client), () => null);
   questions.length = 0;
 });
 afterAll(async () => {
@@ -42,7 +42,7 @@ test('loads the audiences of a batch with one query, and again only after all we
 });
 
 test('finds the same audiences as object by object', async () => {
-  const others = createAudienceCache(databaseOf(client));
+  const others = createAudienceCache(databaseOf(client), () => null);
   await readers.prepare(texts.slice(0, 3));
   for (const id of texts.slice(0, 3)) expect(readers.find(id)).toEqual(await others.find(id));
 });

@@ -49,6 +49,7 @@ async function watch(failing: (change: Change) => boolean = () => false): Promis
       changes.push(change);
     },
     onGap: () => void gaps++,
+    onSkipped: () => void logged.push('skipped'),
     log: { warn: note, error: note },
     now: () => watched.nowMs,
   });
@@ -221,7 +222,7 @@ test('skips a change that can never be delivered, and delivers the others', asyn
   await packets.insertMany([1, 2, 3].map((_id) => ({ _id })));
   await until(() => watched.changes.length === 2, 'two changes');
   expect(watched.changes.map(({ id }) => id)).toEqual(['1', '3']);
-  expect(watched.logged).toEqual(['skipped a change that could not be delivered']);
+  expect(watched.logged).toEqual(['skipped a change that could not be delivered', 'skipped']);
 });
 
 test('reports one gap after the database was dropped, and the changes after it', async () => {
@@ -330,7 +331,8 @@ test('skips and counts a change that is too large with its images, and reports t
     'packets created 3',
   ]);
   expect(watched.watcher.stats()).toMatchObject({ restarts: 0, gaps: 0, skipped: 1 });
-  expect(watched.logged).toEqual(['skipped changes that are too large for the database to report']);
+  const message = 'skipped changes that are too large for the database to report';
+  expect(watched.logged).toEqual(['skipped', message, 'skipped']);
   // A stream that is opened after the large change continues behind it.
   while (!(await killCursor(watched)));
   await packets.insertOne({ _id: 4 });

@@ -21,7 +21,9 @@ import {
 } from './rights-fixture.js';
 import { routes } from './routes.js';
 
-const service = useService({ env: { LOG_LEVEL: 'warn' } });
+/** No mail server is there, and none is asked. */
+const MAIL = { SMTP_URL: 'smtp://127.0.0.1:9', MAIL_FROM: 'vigil@example.com' };
+const service = useService({ env: { LOG_LEVEL: 'warn', ...MAIL } });
 let fixture: RightsFixture;
 beforeAll(async () => {
   fixture = await createRightsFixture(service);
@@ -37,6 +39,13 @@ interface Route {
   /** Only for what belongs to the caller's group or below it: not for owners, nor for whom it is shared with. */
   readonly isOfGroup?: boolean;
 }
+const SCHEDULE = {
+  name: 'x',
+  report: 'trips',
+  interval: 'yesterday',
+  cron: '0 6 * * *',
+  to: { users: ['000000000000000000000002'] },
+};
 const ADMINS: readonly CallerKind[] = ['rootAdmin', 'groupAdmin', 'foreignAdmin'];
 const READERS: readonly CallerKind[] = ['operator', 'viewer'];
 
@@ -126,6 +135,12 @@ const ALARM_ROUTES: readonly Route[] = [
   { method: 'GET', path: 'alarms/:id/notes', may: READERS, known: false },
 ];
 
+/** What schedules have beside. */
+const SCHEDULE_ROUTES: readonly Route[] = [
+  { method: 'POST', path: 'schedules/:id/run', body: {}, may: [] },
+  { method: 'GET', path: 'schedules/:id/run', may: READERS, known: false },
+];
+
 const USER_ROUTES: readonly Route[] = [
   { method: 'GET', path: 'users/:id/permissions', may: READERS },
   { method: 'GET', path: 'users/:id/permissions?method=GET&path=/objects', may: READERS },
@@ -209,6 +224,8 @@ const PLAIN_ROUTES: readonly (readonly [
   ['GET', 'notes', undefined, 200, 'readers'],
   ['POST', 'rules/test', {}, 400, 'none'],
   ['POST', 'rules', { name: 'x', when: { online: false } }, 200, 'none'],
+  ['POST', 'schedules', {}, 400, 'none'],
+  ['GET', 'schedules', undefined, 200, 'readers'],
   ['GET', 'alarms', undefined, 200, 'readers'],
   ['GET', 'rules', undefined, 200, 'readers'],
   ['GET', 'audit', undefined, 200, 'none'],
@@ -339,6 +356,7 @@ const FIELDS: Readonly<Record<string, object>> = {
   alarms: { status: 'raised', acknowledged: null, notes: [] },
   // None that runs: of those whose owner does not exist, Vigil would write the reason meanwhile.
   rules: { name: 'x', when: { online: false }, active: false },
+  schedules: { ...SCHEDULE, active: false, due: null },
   tokens: { name: 'x', user: new ObjectId(), scopes: null },
   sources: { name: 'x', kind: 'json', register: false, _key: 'none' },
 };
@@ -370,12 +388,17 @@ describe.each(CALLERS)('%s', (caller) => {
     (_, route) => judge('alarms', route, caller),
   );
 
+  test.each(SCHEDULE_ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))(
+    'may or may not use %s',
+    (_, route) => judge('schedules', route, caller),
+  );
+
   test('explains what a user may do', async () => {
     for (const route of USER_ROUTES) await judge('users', route, caller);
   });
 
   // Every store for one who may and one who may only read; for the others those that decide about rights.
-  const all = ['geofences', 'handlers', 'sources', 'rules', 'models', 'groups', 'stores'];
+  const all = ['geofences', 'handlers', 'sources', 'rules', 'schedules', 'models', 'groups', 'stores'];
   const stores = ['labels', 'users', 'roles', 'tokens', ...(['groupAdmin', 'viewer'].includes(caller) ? all : [])];
   test.each(stores)('checks every method on an entity of %s', async (store) => {
     for (const route of STORE_ROUTES(store)) await judge(store, route, caller);
@@ -436,6 +459,7 @@ test('covers every route of the service', () => {
       ...HANDLER_ROUTES,
       ...SOURCE_ROUTES,
       ...ALARM_ROUTES,
+      ...SCHEDULE_ROUTES,
       ...USER_ROUTES,
       ...STORE_ROUTES('labels'),
       ...JOURNAL_ROUTES('audit', []),

@@ -191,6 +191,23 @@ test('applies the permissions of a newly assigned role', async () => {
   expect(await receivedBy(...sockets)).toEqual([[], []]);
 });
 
+test('takes the names of a narrowed role for the objects that have them by then', async () => {
+  const user = await makeUser(['GET /*', '* /tokens/*']);
+  const own = await newObject({ id: 'former-name' });
+  const next = await newObject();
+  await must(one.admin('PATCH', `users/${user._id}`, { object: own._id }));
+  const scopes = [`GET /objects/${own._id}`, `GET /objects/${own._id}/*`];
+  const scoped = await tokenOf(user, { scopes });
+  const sockets = [...(await openBoth(bearer(await tokenOf(user)))), ...(await openBoth(bearer(scoped)))];
+  await must(one.admin('PATCH', `objects/${own._id}`, { id: 'later-name' }));
+  await must(one.admin('PATCH', `objects/${next._id}`, { id: 'former-name' }));
+  const credentials = ['GET /objects/former-name', 'GET /objects/former-name/*'];
+  await must(one.admin('PATCH', `roles/${user.role}`, { credentials }));
+  await post(own._id, 1);
+  await post(next._id, 2);
+  expect(await receivedBy(...sockets)).toEqual([[2], [2], [], []]);
+});
+
 test('applies the last permissions after repeated changes during subscribe', async () => {
   const user = await makeUser();
   const first = await newObject();

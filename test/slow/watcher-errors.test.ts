@@ -77,6 +77,7 @@ async function watch(): Promise<Watched> {
       watched.gaps++;
       watched.order.push('gap');
     },
+    onSkipped: () => undefined,
     log: { warn: () => undefined, error: () => undefined },
     now: Date.now,
   });

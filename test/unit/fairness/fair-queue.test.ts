@@ -1,6 +1,7 @@
 /** Who waits for whom when only so much is done at once. */
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { LIMITS } from '../../../src/core/limits.js';
+import { clock, replaceClock } from '../../../src/platform/clock.js';
 import {
   createFairQueue,
   type FairQueue,
@@ -182,6 +183,61 @@ describe('refusals', () => {
     await others.end('a1');
     void others.begin('c', 'c1');
     expect(others.begun).toEqual(['a1', 'c1']);
+  });
+});
+
+describe('the rest of a caller', () => {
+  const limits: QueueLimits = { ...AMPLE, atOnce: 1, waitMs: 10_000, rests: 3 };
+  let stillMs = 0;
+  let restore: () => void;
+
+  /** What is ready has run. */
+  const turnsPass = async (): Promise<void> => {
+    for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+  };
+
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate'] });
+    const real = clock;
+    restore = replaceClock({ ...real, steadyMs: () => real.steadyMs() + stillMs });
+  });
+
+  afterEach(() => {
+    restore();
+    jest.useRealTimers();
+    stillMs = 0;
+  });
+
+  test('ends in time where the event loop stands still until its wait is over', async () => {
+    const work = createWork(createFairQueue('checks', limits));
+    void work.begin('a', 'a1');
+    stillMs += 5_000;
+    await work.end('a1');
+    await turnsPass();
+    void work.begin('a', 'a2');
+    expect(work.begun).toEqual(['a1']);
+    stillMs += 15_000;
+    // Fires the end of the wait before that of the rest.
+    jest.advanceTimersByTime(limits.waitMs);
+    await turnsPass();
+    expect(work.begun).toEqual(['a1', 'a2']);
+  });
+
+  test('is as long as the work by the clock that counts it', async () => {
+    let cpuMs = 0;
+    const work = createWork(createFairQueue('checks', { ...limits, durationClock: () => cpuMs }));
+    void work.begin('a', 'a1');
+    stillMs += 60_000;
+    cpuMs += 100;
+    await work.end('a1');
+    await turnsPass();
+    void work.begin('a', 'a2');
+    jest.advanceTimersByTime(299);
+    await turnsPass();
+    expect(work.begun).toEqual(['a1']);
+    jest.advanceTimersByTime(1);
+    await turnsPass();
+    expect(work.begun).toEqual(['a1', 'a2']);
   });
 });
 

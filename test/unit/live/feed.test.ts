@@ -19,9 +19,22 @@ afterEach(() => {
 
 /** A feed without a database: every caller sees the group `g`, which contains every object. */
 function createLiveFeed(): Feed {
-  const caller = { userId: 'u', groupId: 'g', roleId: null, credentials: ['* /*'], scopes: null } as unknown as Caller;
+  const changedMs = { user: null, role: null };
+  const createdMs = { user: 0, role: 0 };
+  const caller = {
+    userId: 'u',
+    groupId: 'g',
+    roleId: null,
+    changedMs,
+    createdMs,
+    credentials: ['* /*'],
+    scopes: null,
+  } as unknown as Caller;
   const feed = createFeed({
     identify: async () => ({ ...caller, session: null, token: null }),
+    wasAt: async () => true,
+    deliveredTo: () => 'AAAAAAAAAA',
+    deliveredToMs: () => 0,
     findObjects: async () => [],
     findGroups: async () => [],
     openHistory: async () => null,

@@ -28,6 +28,8 @@ export interface WatcherOptions {
   readonly onChange: (change: Change) => void | Promise<void>;
   /** Called when changes were missed: all state derived from changes is invalid. */
   readonly onGap: () => void;
+  /** Called when a change was skipped: nobody knows what it was. */
+  readonly onSkipped: () => void;
   readonly log: { warn(details: object, message: string): void; error(details: object, message: string): void };
   readonly now: () => number;
 }
@@ -37,6 +39,8 @@ export interface Watcher {
   isLive(): boolean;
   /** By `now`: every change that was stored before is delivered. 0 before that is known. */
   deliveredToMs(): number;
+  /** Every change up to it is delivered; null after a gap, until the stream begins again. */
+  position(): string | null;
   stats(): WatcherStats;
   stop(): Promise<void>;
 }
@@ -93,6 +97,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   return {
     isLive: () => state.stream !== null && options.now() - state.stats.lastReplyAtMs < LIMITS.watcherSilenceMs,
     deliveredToMs: () => state.deliveredToMs,
+    position: () => state.last && toPosition(state.last.token),
     stats: () => ({ ...state.stats }),
     async stop() {
       state.stopping.abort();
@@ -149,6 +154,8 @@ async function readNext(options: WatcherOptions, stream: Stream, state: State): 
   const askedMs = options.now();
   const page = { waitMs: LIMITS.watcherWaitMs, batchSize: LIMITS.watcherPage };
   const batch = await withTimeout(() => readStream(stream, page), patienceMs(state));
+  // It may be anywhere in the batch: nothing from before it is used for what comes after it.
+  if (batch.skipped > 0) options.onSkipped();
   await options.onBatch?.(batch.changes);
   for (const change of batch.changes) {
     await deliver(options, state, change);
@@ -161,6 +168,7 @@ async function readNext(options: WatcherOptions, stream: Stream, state: State): 
   if (batch.skipped > 0) {
     state.stats.skipped += batch.skipped;
     options.log.error({ changes: batch.skipped }, 'skipped changes that are too large for the database to report');
+    options.onSkipped();
   }
   if (batch.ended) throw new Error('the database closed the change stream');
 }
@@ -177,6 +185,7 @@ async function deliver(options: WatcherOptions, state: State, change: Change): P
     if (toApiError(error).status === 503) throw error;
     state.stats.skipped++;
     options.log.error({ err: error }, 'skipped a change that could not be delivered');
+    options.onSkipped();
   }
 }
 
