@@ -1,6 +1,15 @@
 /** The simulated database answers as the real one: random commands against both, through the same driver. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { BSON, type ClientSession, type Collection, type Document, MongoClient, MongoError, ObjectId } from 'mongodb';
+import {
+  BSON,
+  type ClientSession,
+  type Collection,
+  type Document,
+  Long,
+  MongoClient,
+  MongoError,
+  ObjectId,
+} from 'mongodb';
 import { createRandom } from '../../scripts/bench/random.js';
 import { replaceClock } from '../../src/platform/clock.js';
 import { testUri } from '../support/fixture.js';
@@ -155,6 +164,32 @@ async function runTransactions(
   return answers;
 }
 
+/** What a write answers, and the same one again, as a driver sends it that got no answer, after another write. */
+async function writeAgain(
+  client: MongoClient,
+  { collection, write: change, repeated }: { collection: Collection<Document>; write: Write; repeated: Document },
+): Promise<unknown[]> {
+  const session = client.startSession();
+  const txnNumber = Long.fromNumber(++session.serverSession.txnNumber);
+  const once = async (): Promise<unknown> => {
+    const { value, n, nModified } = await client
+      .db()
+      .command({ ...writeCommand(collection, repeated), txnNumber }, { session });
+    return { value, n, nModified };
+  };
+  const before = await once();
+  await outcomeOf(async () => change(collection, {}));
+  const again = await once();
+  await session.endSession();
+  return [before, again];
+}
+
+function writeCommand({ collectionName }: Collection<Document>, { query, update, isModify }: Document): Document {
+  const writeConcern = { w: 'majority' };
+  if (isModify) return { findAndModify: collectionName, query, update, new: true, writeConcern };
+  return { update: collectionName, updates: [{ q: query, u: update }], writeConcern };
+}
+
 /** What a filter finds at a moment, before and after a write. */
 async function findAsItWas(
   client: MongoClient,
@@ -173,6 +208,19 @@ async function findAsItWas(
 
 const operation: fc.Arbitrary<Named> = fc.oneof(
   { arbitrary: transactions, weight: 2 },
+  {
+    arbitrary: fc
+      .tuple(
+        write,
+        fc.record({ query: plain, update: fc.record({ $set: fc.record({ b: number }) }), isModify: fc.boolean() }),
+      )
+      .map(([{ name, write: change }, repeated]) =>
+        named('write again', { name, ...repeated }, (collection, client) =>
+          writeAgain(client, { collection, write: change, repeated }),
+        ),
+      ),
+    weight: 2,
+  },
   fc
     .tuple(fc.array(document, { minLength: 1, maxLength: 3 }), fc.boolean())
     .map(([documents, ordered]) =>

@@ -115,14 +115,20 @@ export async function startInstance(
   const client = simulatedClient(simulated);
   const database = databaseOf(client, { now: clock.now, aheadMs: LIMITS.packetAheadMs });
   let watcher: Watcher | null = null;
+  const deliveredTo = (): string | null => watcher?.position() ?? null;
+  const deliveredToMs = (): number => watcher?.deliveredToMs() ?? 0;
   const caches = createCaches(database, {
     isLive: () => watcher?.isLive() ?? false,
+    deliveredTo,
     checkTurns: createCheckTurns(),
     onFailedFormula: () => undefined,
   });
   const identify = createIdentity(database, caches);
   const feed = createFeed({
     identify,
+    wasAt: caches.accounts.wasAt,
+    deliveredTo,
+    deliveredToMs,
     ...createFinders(database, createSubscriptionQueue()),
     openHistory: createHistory(client),
     findAudience: caches.audiences.find,
@@ -134,7 +140,6 @@ export async function startInstance(
   });
   const publish = async (change: Parameters<Feed['publish']>[0]): Promise<void> => void (await feed.publish(change));
   const applied = createApplied();
-  const deliveredToMs = (): number => watcher?.deliveredToMs() ?? 0;
   const workers =
     outside === null ? null : createOwnWorkers({ database, caches, deliveredToMs, log }, outside, applied.before);
   const commands = extra === 'commands' ? createCommandParts({ database, caches, identify, log }) : null;
@@ -164,6 +169,10 @@ export async function startInstance(
       commands?.reset();
       presence?.gateway.reset();
       workers?.reset();
+    },
+    onSkipped() {
+      caches.invalidateAll();
+      feed.forget();
     },
   };
   const signal = new AbortController().signal;

@@ -30,7 +30,7 @@ function copyOf(patch: string): string {
   for (const name of ['src', 'test', 'scripts', 'package.json', 'tsconfig.json'])
     cpSync(name, join(folder, name), { recursive: true });
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
-  execFileSync('patch', ['-p1', '--quiet', '-i', resolve(PATCHES, patch)], { cwd: folder });
+  execFileSync('patch', ['-p1', '--quiet', '--fuzz=0', '-i', resolve(PATCHES, patch)], { cwd: folder });
   return folder;
 }
 

@@ -369,7 +369,7 @@ export class World {
     });
   }
 
-  #change(collection: string, _id: ObjectId, update: Document): void {
+  #change(collection: string, _id: ObjectId, update: Document | Document[]): void {
     this.#operate(collection, (documents) => documents.updateOne({ _id }, update));
   }
 
@@ -382,7 +382,13 @@ export class World {
 
   #move({ user, group }: Extract<Step, { kind: 'move' }>): void {
     const { id } = USERS[user % USERS.length] as (typeof USERS)[number];
-    this.#change('users', id, { $set: this.#placeOf(group % GROUPS.length) });
+    this.#changeUser(id, this.#placeOf(group % GROUPS.length));
+  }
+
+  /** As `toUpdate` does. */
+  #changeUser(id: ObjectId, fields: Document): void {
+    const _at = { $max: [Math.floor(this.time.nowMs), { $add: [{ $ifNull: ['$_at', 0] }, 1] }] };
+    this.#change('users', id, [{ $set: Object.assign({}, fields, { _at }) }]);
   }
 
   #revoke(nth: number): void {
@@ -400,12 +406,10 @@ export class World {
   #return({ client, group, apartMs }: Extract<Step, { kind: 'return' }>): void {
     const { client: returning, userId } = this.viewers[client % this.viewers.length] as Viewer;
     const user = new ObjectId(userId);
-    this.#change('users', user, { $inc: { renamed: 1 } });
+    this.#changeUser(user, { renamed: this.time.random() });
     this.time.after(apartMs, null, () => returning.disconnect(1));
     const place = this.#placeOf(group % GROUPS.length);
-    this.time.after(apartMs + between(this.time.random, 0, 6), null, () =>
-      this.#change('users', user, { $set: place }),
-    );
+    this.time.after(apartMs + between(this.time.random, 0, 6), null, () => this.#changeUser(user, place));
   }
 
   #stall(client: SubscribedClient): void {

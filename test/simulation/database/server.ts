@@ -335,8 +335,7 @@ export class SimulatedServer {
     for (const [nth, statement] of statements.entries()) {
       try {
         this.#nth = nth;
-        const done = context.retryable?.done.get(nth) ?? run(statement, nth);
-        context.retryable?.done.set(nth, done);
+        const done = this.#once(context, nth, () => run(statement, nth));
         result.n += done.n;
         if (done.nModified !== undefined) result.nModified = (result.nModified ?? 0) + done.nModified;
         if (done.upserted !== undefined) {
@@ -404,9 +403,17 @@ export class SimulatedServer {
 
   #findAndModify(command: Document, context: Context): Document {
     this.#nth = 0;
-    const done = context.retryable?.done.get(0) ?? this.#modifyOne(command, context);
-    context.retryable?.done.set(0, done);
-    return done;
+    return this.#once(context, 0, () => this.#modifyOne(command, context));
+  }
+
+  /** Remembers the reply of a retryable statement. One that has changed nothing is run again when it comes again, as the real one does. */
+  #once({ retryable }: Context, nth: number, run: () => Document): Document {
+    const known = retryable?.done.get(nth);
+    if (known !== undefined) return known;
+    const { length } = this.oplog;
+    const reply = run();
+    if (this.oplog.length > length) retryable?.done.set(nth, reply);
+    return reply;
   }
 
   #modifyOne(command: Document, context: Context): Document {
