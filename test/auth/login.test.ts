@@ -185,16 +185,21 @@ describe('a refused login', () => {
   });
 
   test('does the same work for an unknown login as for a wrong password', async () => {
-    // By the time of the processor: other processes do not change it.
+    // By the time of the processor, the least of many: other processes do not change it, and a host that takes the
+    // processor away does so in a few of them.
     const measureWorkUs = async (login: string): Promise<number> => {
       const before = process.cpuUsage();
-      for (let at = 0; at < 10; at++) {
-        await anonymous('POST', 'auth', { login, password: 'not the password' }, fromElsewhere());
-      }
+      await anonymous('POST', 'auth', { login, password: 'not the password' }, fromElsewhere());
       const { user, system } = process.cpuUsage(before);
       return user + system;
     };
-    const ratio = (await measureWorkUs('unknown')) / (await measureWorkUs(ADMIN.login));
+    const unknownUs: number[] = [];
+    const knownUs: number[] = [];
+    for (let round = 0; round < 10; round++) {
+      unknownUs.push(await measureWorkUs('unknown'));
+      knownUs.push(await measureWorkUs(ADMIN.login));
+    }
+    const ratio = Math.min(...unknownUs) / Math.min(...knownUs);
     expect(ratio).toBeGreaterThan(0.5);
     expect(ratio).toBeLessThan(2);
   });

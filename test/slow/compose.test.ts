@@ -3,6 +3,7 @@
  * engine can be started. The tests use one installation, in their order.
  */
 import { appendFile, chown, mkdir, readdir, readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
@@ -277,6 +278,53 @@ function nameOf(tlsUrl: string): Promise<string | null> {
         /docker compose run .*sh -c \\\n.*vigil-token'/.exec(await readFile(MONITORING, 'utf8')) ?? [];
       await docker.stack.sh(`printf a.b.c | ${store}`);
       expect(await docker.stack.sh('docker compose exec -T grafana cat /secrets/vigil-token')).toBe('a.b.c');
+      await up({}, '--remove-orphans');
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  test(
+    'stores what trackers send to Traccar with the profile traccar, which waits for Vigil, and reaches nothing else',
+    async () => {
+      const source = { id: 'traccar', name: 'Traccar', kind: 'traccar', register: true };
+      const { key } = (await callApi(docker.url, token, 'POST', 'sources', source)).body;
+      await up({ COMPOSE_PROFILES: 'traccar', TRACCAR_KEY: key });
+      const logs = () => docker.stack.sh('docker compose logs --no-color traccar');
+      const send = async (fixTime: string) => {
+        const fix = { uniqueId: '860000000000001', fixTime, latitude: 48.1, longitude: 11.5, speed: 10 };
+        await until(
+          () =>
+            new Promise<boolean>((done) => {
+              const socket = connect(docker.trackerPort, '127.0.0.1', () => socket.end(JSON.stringify(fix)));
+              socket.on('error', () => done(false)).on('close', (isBroken) => done(!isBroken));
+            }),
+          'Traccar listens',
+          CONTAINER_TIMEOUT_MS,
+          300,
+        );
+      };
+      const packets = async () => {
+        const { status, body } = await read(docker.url, token, 'objects/860000000000001/packets');
+        // biome-ignore lint/suspicious/noExplicitAny: packets
+        return status === 200 ? (body as any[]).filter(({ lat }) => lat !== undefined) : [];
+      };
+      await send('2026-05-20T14:30:00.000+00:00');
+      await until(async () => (await packets()).length === 1, 'the first fix', CONTAINER_TIMEOUT_MS, 300);
+      expect(await packets()).toMatchObject([
+        { time: Date.UTC(2026, 4, 20, 14, 30), lat: 48.1, lon: 11.5, speed: 18.52, battery: 87, protocol: 'teltonika' },
+      ]);
+      expect(await logs()).toContain('event.forward: 200');
+      await docker.stack.sh('docker compose stop app');
+      await send('2026-05-20T14:31:00.000+00:00');
+      await until(async () => /forward: (?:50\d|no answer)/.test(await logs()), 'a retry', CONTAINER_TIMEOUT_MS, 300);
+      await docker.stack.sh('docker compose start app');
+      await until(async () => (await packets()).length === 2, 'the second fix', CONTAINER_TIMEOUT_MS, 300);
+      const reach = (name: string, port: number) =>
+        `docker compose exec -T traccar node -e "require('node:net').connect(${port},'${name}').on('error',()=>process.exit(9)).on('connect',()=>process.exit(0))"`;
+      expect((await docker.stack.shell(reach('proxy', 8080))).code).toBe(0);
+      expect((await docker.stack.shell(reach('app', 8080))).code).toBe(9);
+      expect((await docker.stack.shell(reach('mongo', 27017))).code).toBe(9);
+      expect(await docker.stack.shell('docker compose exec -T traccar touch /opt/x')).not.toMatchObject({ code: 0 });
       await up({}, '--remove-orphans');
     },
     TEST_TIMEOUT_MS,

@@ -25,6 +25,7 @@ export const IMAGES = {
   nginx: 'stand-in-nginx',
   prometheus: 'stand-in-prometheus',
   grafana: 'stand-in-grafana',
+  traccar: 'stand-in-traccar',
 };
 
 const USERS = { node: 1000, mongodb: 999, nginx: 101, grafana: 472, nobody: 65534 };
@@ -92,6 +93,7 @@ async function describeImages(engine: Engine, packages: Packages): Promise<Image
       layers: [node, scripts, addFolders({ 'var/lib/grafana': USERS.grafana })],
       settings: [],
     },
+    { name: IMAGES.traccar, layers: [node, scripts], settings: ['ENTRYPOINT ["node", "/stand-ins/traccar.mjs"]'] },
   ];
 }
 
@@ -179,7 +181,7 @@ async function addScript(folder: string, name: string, text: string): Promise<vo
 /** The stand-ins' scripts with the packages they use, each one file. */
 async function bundleScripts(folder: string): Promise<string> {
   const outdir = join(folder, 'stand-ins');
-  const entryPoints = ['mongosh', 'mongo-init', 'grafana'].map((name) => resolve(SCRIPTS, `${name}.mjs`));
+  const entryPoints = ['mongosh', 'mongo-init', 'grafana', 'traccar'].map((name) => resolve(SCRIPTS, `${name}.mjs`));
   // The driver looks for packages that are not there, and goes on without.
   const banner = { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" };
   const options = { bundle: true, platform: 'node', format: 'esm', outExtension: { '.js': '.mjs' } } as const;

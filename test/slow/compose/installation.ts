@@ -21,6 +21,8 @@ export interface Docker {
   readonly tlsUrl: string;
   readonly mqttUrl: string;
   readonly grafanaUrl: string;
+  /** Of a tracker. */
+  readonly trackerPort: number;
 }
 
 /** Prepares the engine, the images and the files; null, with a line that gives the reason, if one of them cannot be had. */
@@ -42,6 +44,7 @@ export async function prepareDocker(): Promise<Docker | null> {
       tlsUrl: await at('https', 8443),
       mqttUrl: await at('mqtt', 1883),
       grafanaUrl: await at('http', 3000),
+      trackerPort: await engine.forward(5027),
     };
   } catch (error) {
     await engine?.stop();

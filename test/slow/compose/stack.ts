@@ -56,8 +56,16 @@ export async function prepareStack(engine: Engine): Promise<Stack> {
     });
   const sh = async (line: string) => {
     const { code, stdout, stderr } = await shell(line);
-    if (code !== 0) throw new Error(`${line}: exit code ${code}\n${stdout}${stderr}`);
+    if (code !== 0) throw new Error(`${line}: exit code ${code}\n${stdout}${stderr}${await whyUnhealthy(stderr)}`);
     return stdout.trim();
+  };
+  /** The last checks and log lines of the container that a message of compose calls unhealthy. */
+  const whyUnhealthy = async (message: string) => {
+    const name = /container (\S+) is unhealthy/.exec(message)?.[1];
+    if (name === undefined) return '';
+    const checks = await shell(`docker inspect -f '{{json .State.Health}}' ${name}`);
+    const logs = await shell(`docker logs --tail 30 ${name}`);
+    return `\n${checks.stdout}${logs.stdout}${logs.stderr}`;
   };
   return {
     folder,
@@ -79,6 +87,7 @@ export async function prepareStack(engine: Engine): Promise<Stack> {
   };
 }
 
+const PATIENT_RETRIES = 20;
 const REPLICAS = ['mongo2', 'mongo3'];
 
 // biome-ignore lint/suspicious/noExplicitAny: what `docker inspect` writes
@@ -92,18 +101,20 @@ const toContainer = ({ Id, State }: any): Container => ({
 
 function makeOverlay(files: number, replicas: readonly string[]): object {
   const ulimits = { nofile: files };
-  const mongo = { image: IMAGES.mongo, ulimits };
+  // That the machine is busy with other tests is not what these test: compose gives up at the first container that is unhealthy.
+  const healthcheck = { retries: PATIENT_RETRIES };
+  const mongo = { image: IMAGES.mongo, ulimits, healthcheck };
   return {
     services: {
       secrets: { build: { args: { NODE_IMAGE: IMAGES.node } } },
-      // That the machine is busy with other tests is not what these test.
-      app: { ulimits, environment: { OVERLOAD_DELAY: '0' } },
+      app: { ulimits, healthcheck, environment: { OVERLOAD_DELAY: '0' } },
       mongo,
       ...Object.fromEntries(replicas.map((name) => [name, mongo])),
-      proxy: { image: IMAGES.nginx, ulimits },
+      proxy: { image: IMAGES.nginx, ulimits, healthcheck },
       prometheus: { image: IMAGES.prometheus, ulimits },
       // Without the program that installs plugins: the entry point of the compose file starts the rest all the same.
       grafana: { image: IMAGES.grafana, command: ['node', '/stand-ins/grafana.mjs'] },
+      traccar: { image: IMAGES.traccar, ulimits },
     },
   };
 }
