@@ -31,6 +31,7 @@ const OBJECTS = builtInStore('objects');
 const FOLLOWING = [COMMANDS, builtInStore('alarms'), builtInStore('notes')];
 // Without the hint, the database may scan all commands that the object ever got.
 export const WAITING_INDEX = { object: 1, status: 1, _id: 1 };
+const SENT_INDEX = { object: 1, time: 1, _id: 1 };
 
 /**
  * Creates an `_id` that is greater than all `_id`s from earlier milliseconds, of any instance. Devices execute commands in the
@@ -218,22 +219,52 @@ function conditionsOf({ objectId, statuses, nowMs }: CommandSelection): Filter<D
   return [...conditions, { status: { $in: [...statuses] } }, inTime];
 }
 
-/** Whether the object has reached the limit of waiting commands; `more`: those that are about to be stored. */
-export async function isQueueFull(database: Database, objectId: string, more = 0): Promise<boolean> {
+/** Whether the object has reached the limit of waiting commands. */
+export async function isQueueFull(database: Database, objectId: string): Promise<boolean> {
   const waiting = { object: new ObjectId(objectId), status: 'queued' };
   const limit = LIMITS.commandsWaiting;
   const count = await mapDriverErrors(() => collectionOf(database, COMMANDS).countDocuments(waiting, { limit }));
-  return count + more >= limit;
+  return count >= limit;
 }
 
-/** How many commands a rule has sent to an object since then, up to a limit. */
-export function countOfRule(
+/** How many commands wait for each of these objects that has any, by `_id`. Throws 503. */
+export async function countWaiting(
   database: Database,
-  { objectId, ruleId }: { objectId: string; ruleId: string },
-  { sinceMs, limit }: { sinceMs: number; limit: number },
-): Promise<number> {
-  const sent = { object: new ObjectId(objectId), time: { $gte: sinceMs }, _rule: ruleId };
-  return mapDriverErrors(() => collectionOf(database, COMMANDS).countDocuments(sent, { limit }));
+  objectIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const waiting = { object: { $in: objectIds.map((id) => new ObjectId(id)) }, status: 'queued' };
+  const counted = await countGroups(database, waiting, '$object', WAITING_INDEX);
+  return new Map(counted.map(({ _id, count }) => [String(_id), count]));
+}
+
+/** How many commands of a rule an object has got since then. */
+export interface SentByRule {
+  readonly ruleId: string;
+  readonly objectId: string;
+  readonly count: number;
+}
+
+/** How many commands these rules have sent to these objects since then, where they sent any. Throws 503. */
+export async function countSentByRules(
+  database: Database,
+  { objectIds, ruleIds }: { readonly objectIds: readonly string[]; readonly ruleIds: readonly string[] },
+  sinceMs: number,
+): Promise<SentByRule[]> {
+  const object = { $in: objectIds.map((id) => new ObjectId(id)) };
+  const sent = { object, time: { $gte: sinceMs }, _rule: { $in: [...ruleIds] } };
+  const counted = await countGroups(database, sent, { rule: '$_rule', object: '$object' }, SENT_INDEX);
+  return counted.map(({ _id, count }) => ({ ruleId: _id.rule, objectId: String(_id.object), count }));
+}
+
+function countGroups(
+  database: Database,
+  $match: Document,
+  _id: Document | string,
+  hint: Document,
+): Promise<Document[]> {
+  const pipeline = [{ $match }, { $group: { _id, count: { $sum: 1 } } }];
+  const options = { hint, maxTimeMS: LIMITS.databaseOperationMs };
+  return mapDriverErrors(() => collectionOf(database, COMMANDS).aggregate(pipeline, options).toArray());
 }
 
 /**
