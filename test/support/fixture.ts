@@ -17,6 +17,9 @@ const { compiled } = globalThis as unknown as { compiled: { startService: typeof
 
 const CLOCK_BEHIND_MS = 60_000;
 
+// Ids that tests make, as those that the service makes (environment.mjs).
+Object.assign(ObjectId, { index: 0 });
+
 export interface TestOptions {
   /** Variables of the environment beside those the fixture sets. */
   readonly env?: Record<string, string>;
