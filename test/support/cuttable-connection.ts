@@ -1,6 +1,7 @@
 /** A connection to the database of the tests that a test can cut and restore. */
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
+import { findFreePort } from './ports.js';
 
 export interface Line {
   /** The address of the database through this line. */
@@ -13,7 +14,8 @@ export interface Line {
 export async function openLine(databaseUri: string): Promise<Line> {
   const sockets = new Set<Socket>();
   const database = new URL(databaseUri);
-  let port = 0;
+  // Not one that the system gives: it might give it to another program while the line is cut.
+  const port = await findFreePort();
   const server = createServer((near) => {
     const far = connect(Number(database.port), database.hostname);
     near.pipe(far).pipe(near);
@@ -28,7 +30,6 @@ export async function openLine(databaseUri: string): Promise<Line> {
     if (server.listening) return;
     server.listen(port, '127.0.0.1');
     await once(server, 'listening');
-    port = (server.address() as { port: number }).port;
   };
   await mend();
   const uri = new URL(database);
