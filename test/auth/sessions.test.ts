@@ -1,5 +1,4 @@
 /** Cookie sessions: when they begin, exactly when they end, and that nothing brings an ended one back. */
-import '../support/usual-limits.js';
 import { createHmac, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';

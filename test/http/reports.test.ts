@@ -2,15 +2,13 @@
  * Reports over real packets: every kind, who sees what, days of a time zone, limits, faults. Long because every kind is asked about the
  * same fleet.
  */
-import '../support/usual-limits.js';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { VIEWER_ROLE_ID } from '../../src/core/builtin.js';
 import { LIMITS } from '../../src/core/limits.js';
 import { expectRefusal } from '../support/answers.js';
 import { createPerson, type Person } from '../support/callers.js';
-import { type Line, openLine } from '../support/cuttable-connection.js';
-import { type Answer, startTestService, type TestService, testUri } from '../support/fixture.js';
+import { type Answer, useService } from '../support/fixture.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -19,8 +17,7 @@ const KINDS = ['mileage', 'trips', 'stops', 'geofences', 'utilization', 'shift']
 const pathOf = (kind: string, query: string): string =>
   `reports/${kind}?${query}${kind === 'utilization' ? '&param=mode' : ''}`;
 
-let line: Line;
-let service: TestService;
+const service = useService();
 let vans: string;
 let trucks: string;
 let viewer: Person;
@@ -58,8 +55,6 @@ let van10: string;
 let truck: string;
 
 beforeAll(async () => {
-  line = await openLine(testUri());
-  service = await startTestService({}, line.uri);
   const create = async (store: string, fields: object): Promise<string> =>
     (await service.admin('POST', store, fields)).body._id;
   vans = await create('groups', { name: 'Vans' });
@@ -71,12 +66,6 @@ beforeAll(async () => {
   van2 = await createObject(below, 'Van 2', drive(MONDAY + 32 * HOUR, 10), { labels: ['rented', 'old'] });
   await createObject(vans, 'Van 11', []);
   truck = await createObject(trucks, 'Truck', drive(MONDAY + 8 * HOUR, 40));
-});
-
-afterAll(async () => {
-  await line.mend();
-  await service?.stop();
-  await line.cut();
 });
 
 describe('mileage', () => {
@@ -551,17 +540,4 @@ describe('a report that would read too much', () => {
     set(usual);
     expect([pieces.headers['content-length'], pieces.body]).toEqual([undefined, whole]);
   });
-});
-
-test('is a 503 while the database is away', async () => {
-  await ask('mileage', `group=${vans}&${WEEK}`);
-  await line.cut();
-  const answers = await Promise.all(
-    KINDS.flatMap((kind) => ['', '&format=csv'].map((format) => service.admin('GET', pathOf(kind, WEEK + format)))),
-  );
-  await line.mend();
-  for (const answer of answers) {
-    expectRefusal(answer, 503);
-    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
-  }
 });

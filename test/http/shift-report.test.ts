@@ -1,5 +1,4 @@
 /** The digest of a shift, over real alarms, commands, notes and reports of presence: what is in it, and for whom. */
-import '../support/usual-limits.js';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ObjectId } from 'mongodb';
 import { OPERATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../src/core/builtin.js';

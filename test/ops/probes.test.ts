@@ -1,23 +1,10 @@
 /** Health, readiness and metrics on a listener of their own; the public one shows none of them. */
-import '../support/usual-limits.js';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { entityOf } from '../support/answers.js';
-import { type Line, openLine } from '../support/cuttable-connection.js';
-import { startTestService, type TestService, testUri } from '../support/fixture.js';
+import { useService } from '../support/fixture.js';
 import { eventually, until } from '../support/until.js';
 
-let service: TestService;
-let line: Line;
-
-beforeAll(async () => {
-  line = await openLine(testUri());
-  service = await startTestService({ env: { OPS_PORT: '0' } }, line.uri);
-});
-afterAll(async () => {
-  await line.mend();
-  await service?.stop();
-  await line.cut();
-});
+const service = useService({ env: { OPS_PORT: '0' } });
 
 async function ask(path: string, method = 'GET'): Promise<{ status: number; text: string }> {
   const answer = await fetch(`${service.service.opsUrl}${path}`, { method });
@@ -93,19 +80,8 @@ test('counts requests, packets, events, sockets and commands', async () => {
   await until(async () => (await valuesOf('vigil_sockets'))[''] === 0, 'the socket is gone');
 });
 
-test('reports not ready, with the reason, until its database is available again', async () => {
-  await line.cut();
-  await until(async () => (await ask('/ready')).status === 503, 'it is not ready');
-  const { reasons } = JSON.parse((await ask('/ready')).text);
-  expect(reasons).toContain('the database does not answer');
-  expect((await ask('/health')).status).toBe(200);
-  expect((await ask('/metrics')).status).toBe(200);
-  await line.mend();
-  await until(async () => (await ask('/ready')).status === 200, 'it is ready');
-});
-
 test('answers many concurrent probes', async () => {
   const ask50 = () => Promise.all(Array.from({ length: 50 }, () => ask('/ready')));
-  // The database has only just come back.
+  // They are not while a busy machine keeps the answer of the database back.
   await until(async () => (await ask50()).every(({ status }) => status === 200), 'all answers of /ready');
 });

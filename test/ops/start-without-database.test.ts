@@ -1,13 +1,14 @@
 /** A start without the database: the process waits, reports this, and opens by itself when the database answers. */
 import '../support/usual-limits.js';
 import { randomBytes } from 'node:crypto';
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { type Service, startService } from '../../src/app.js';
 import { parseConfig } from '../../src/config.js';
 import { type Line, openLine } from '../support/cuttable-connection.js';
 import { ADMIN, testUri } from '../support/fixture.js';
 import { until } from '../support/until.js';
+import { raiseLimits } from '../support/usual-limits.js';
 
 let service: Service | undefined;
 let line: Line;
@@ -72,41 +73,49 @@ test('ends when the database answers and refuses the password', async () => {
   expect(String(await failed)).toContain('refuses the user or the password');
 });
 
-test('ends at once after an error that waiting cannot fix', async () => {
+test('ends after an error that waiting cannot fix', async () => {
   line = await openLine(testUri());
-  const wrong = new URL(line.uri);
-  wrong.password = 'wrong';
-  await expect(start(wrong.href)).rejects.toThrow('refuses the user or the password');
   const other = new URL(line.uri);
   other.searchParams.delete('directConnection');
   other.searchParams.set('replicaSet', 'another');
   await expect(start(other.href)).rejects.toThrow('belongs to the replica set "another"');
 });
 
-test('runs with the role readWrite on one database, and reports a role that is not enough', async () => {
-  const name = `test-${randomBytes(6).toString('hex')}`;
-  line = await openLine(testUri(name));
-  const client = await new MongoClient(testUri(name)).connect();
-  await client.db().dropDatabase();
-  const as = (user: string): string => {
-    const uri = new URL(line.uri);
-    [uri.username, uri.password] = [user, 'a password of the test'];
-    uri.searchParams.set('authSource', name);
-    return uri.href;
-  };
-  const make = (user: string, role: string) =>
-    client.db().command({ createUser: user, pwd: 'a password of the test', roles: [{ role, db: name }] });
-  await make('reader', 'read');
-  await make('app', 'readWrite');
-  try {
-    await expect(start(as('reader'))).rejects.toThrow('lacks permissions (role readWrite is needed)');
-    const { opsUrl, isWaiting } = await start(as('app'), { ADMIN_PASSWORD: ADMIN.password });
-    expect(isWaiting).toBe(false);
-    expect(await statusOf(`${opsUrl}/ready`)).toBe(200);
-  } finally {
-    await service?.stop();
-    await client.db().command({ dropAllUsersFromDatabase: 1 });
+describe('with a database that answers', () => {
+  beforeAll(raiseLimits);
+
+  test('ends at once if the database refuses the password', async () => {
+    line = await openLine(testUri());
+    const wrong = new URL(line.uri);
+    wrong.password = 'wrong';
+    await expect(start(wrong.href)).rejects.toThrow('refuses the user or the password');
+  });
+
+  test('runs with the role readWrite on one database, and reports a role that is not enough', async () => {
+    const name = `test-${randomBytes(6).toString('hex')}`;
+    line = await openLine(testUri(name));
+    const client = await new MongoClient(testUri(name)).connect();
     await client.db().dropDatabase();
-    await client.close();
-  }
+    const as = (user: string): string => {
+      const uri = new URL(line.uri);
+      [uri.username, uri.password] = [user, 'a password of the test'];
+      uri.searchParams.set('authSource', name);
+      return uri.href;
+    };
+    const make = (user: string, role: string) =>
+      client.db().command({ createUser: user, pwd: 'a password of the test', roles: [{ role, db: name }] });
+    await make('reader', 'read');
+    await make('app', 'readWrite');
+    try {
+      await expect(start(as('reader'))).rejects.toThrow('lacks permissions (role readWrite is needed)');
+      const { opsUrl, isWaiting } = await start(as('app'), { ADMIN_PASSWORD: ADMIN.password });
+      expect(isWaiting).toBe(false);
+      await until(async () => (await statusOf(`${opsUrl}/ready`)) === 200, 'the service to be ready');
+    } finally {
+      await service?.stop();
+      await client.db().command({ dropAllUsersFromDatabase: 1 });
+      await client.db().dropDatabase();
+      await client.close();
+    }
+  });
 });
