@@ -14,8 +14,10 @@ Object.assign(LIMITS, { bucketsKnownMs: 0, damagedInAudit: 3 });
 const HOUR_MS = 3_600_000;
 const OLD_MS = Date.UTC(2026, 0, 1);
 const BUCKET_PACKETS = 20;
+// The clock begins at a full hour, so that none ends within a test.
+const AHEAD_MS = HOUR_MS - (Date.now() % HOUR_MS);
 let hoursLater = 0;
-const now = (): number => Date.now() + hoursLater * HOUR_MS;
+const now = (): number => Date.now() + AHEAD_MS + hoursLater * HOUR_MS;
 const options = { env: { OPS_PORT: '0' }, now };
 const service = useService(options);
 const endings: (() => unknown)[] = [];
