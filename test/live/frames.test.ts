@@ -1,8 +1,12 @@
 /** The frames of live connections (docs/reference/live-events.md), as a client without a library sees them. */
 import { afterEach, expect, test } from '@jest/globals';
+import { LIMITS } from '../../src/core/limits.js';
 import { ADMIN, useService } from '../support/fixture.js';
 import { cookieOf, openRaw, type Raw, toEvent } from '../support/raw-socket.js';
 import { until } from '../support/until.js';
+
+// Refused clients stay connected for longer than a test lasts.
+Object.assign(LIMITS, { socketAuthMs: 3_600_000 });
 
 const service = useService();
 const opened: Raw[] = [];
@@ -73,11 +77,13 @@ test('answers 2 with 3', async () => {
   expect(raw.frames).toEqual(['3', '3']);
 });
 
+const spoiled = (cookie: string): string => `${cookie.slice(0, -1)}${cookie.endsWith('A') ? 'B' : 'A'}`;
+
 const REFUSED: [name: string, headers: () => Promise<Record<string, string>>][] = [
   ['no login', async () => ({})],
   ['an invalid token', async () => ({ Authorization: 'Bearer nonsense' })],
   ['an unsigned cookie', async () => ({ Cookie: 'sid=abc' })],
-  ['a cookie with a wrong signature', async () => ({ Cookie: `${(await cookieOf(service, ADMIN)).slice(0, -3)}abc` })],
+  ['a cookie with a wrong signature', async () => ({ Cookie: spoiled(await cookieOf(service, ADMIN)) })],
   [
     'an invalid token beside a valid cookie',
     async () => ({ Authorization: 'Bearer x', Cookie: await cookieOf(service, ADMIN) }),
