@@ -154,9 +154,9 @@ test('applies a filter by event names to appearing objects', async () => {
 
 describe('in the past', () => {
   /** Page by page: a database that is busy ends a page before it is full. */
-  const namesOf = async (person: Person, query: string): Promise<[string, string][]> => {
+  const namesOf = async (person: Person, first: string): Promise<[string, string][]> => {
     const names: [string, string][] = [];
-    let path: string | undefined = `events?${query}`;
+    let path: string | undefined = first;
     while (path !== undefined) {
       const { status, body, headers } = await person.call('GET', path);
       if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`);
@@ -171,24 +171,24 @@ describe('in the past', () => {
     const gone = await story();
     const kept = await newObject(groups.south);
     await service.settled();
-    const query = `from=${fromMs}&events=object-created,object-removed`;
-    const events = await namesOf(people.south, query);
+    const path = `events?from=${fromMs}&events=object-created,object-removed`;
+    const events = await namesOf(people.south, path);
     expect(events).toEqual([
       ['object-removed', gone],
       ['object-created', kept._id],
     ]);
-    expect(await namesOf(people.north, query)).toEqual([
+    expect(await namesOf(people.north, path)).toEqual([
       ['object-removed', gone],
       ['object-removed', gone],
     ]);
-    expect(await namesOf(people.south, `${query}&limit=1`)).toEqual(events);
+    expect(await namesOf(people.south, `${path}&limit=1`)).toEqual(events);
   });
 
   test('lists the events of one object', async () => {
     const { _id } = await newObject(groups.north);
     await service.admin('PATCH', `objects/${_id}`, { name: 'at once' });
     await service.settled();
-    const { body } = await people.north.call('GET', `objects/${_id}/events`);
-    expect(body.map(({ event }: { event: string }) => event)).toEqual(['object-created', 'object-update']);
+    const events = await namesOf(people.north, `objects/${_id}/events`);
+    expect(events.map(([event]) => event)).toEqual(['object-created', 'object-update']);
   });
 });
