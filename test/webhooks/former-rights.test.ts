@@ -49,11 +49,12 @@ async function freezeMessages(call: Call, handler: Entity, object: Entity, wante
   });
   expect((await call('PATCH', `handlers/${handler._id}`, { active: false })).status).toBe(200);
   await service.settled();
-  receiver.received.length = 0;
-  receiver.answer = OK;
 }
 
+/** What was begun before the handler was frozen has failed by now. */
 async function thaw(handler: Entity): Promise<void> {
+  receiver.received.length = 0;
+  receiver.answer = OK;
   expect((await service.admin('PATCH', `handlers/${handler._id}`, { active: true })).status).toBe(200);
   await until(async () => {
     const rows = await deliveriesOf(handler);
