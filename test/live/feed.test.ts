@@ -161,7 +161,7 @@ test('returns an empty page, then missed events, then events during the wait', a
   ]);
   expect(Object.keys(page.events[0])).toEqual(['event', 'data', 'position']);
   expect((await poll(`since=${page.position}`)).body.events).toEqual([]);
-  const waiting = poll(`since=${page.position}&wait=30`);
+  const waiting = poll(`since=${page.position}&wait=60`);
   await post('car', 3);
   expect((await waiting).body.events.map(({ data }: { data: { n: number } }) => data.n)).toEqual([3]);
 });

@@ -9,7 +9,7 @@ import { until } from '../support/until.js';
 
 // Small pages, so that there are many; and slow clients stay connected until the end of a test.
 Object.assign(LIMITS, { recentPage: 20, historyPage: 100, pollEvents: 10_000, pollBytes: 64 * 1_048_576 });
-Object.assign(LIMITS, { slowMs: 600_000 });
+Object.assign(LIMITS, { slowMs: 600_000, pingTimeoutMs: 600_000 });
 
 const service = useService();
 const endings: (() => void)[] = [];
