@@ -40,9 +40,13 @@ interface Recipe {
 
 const at = (lat: number): JsonObject => ({ lat, lon: 10 });
 
+/** That of the latest day and a half in which no clock was changed: the times of a recipe are minutes since its beginning. */
 function midnightInBerlin(): number {
   const zone = findZone('Europe/Berlin') as NonNullable<ReturnType<typeof findZone>>;
-  return zone.toInstant(Math.floor(now() / DAY_MS) * DAY_MS - 2 * DAY_MS);
+  for (let localMs = Math.floor(now() / DAY_MS) * DAY_MS - 2 * DAY_MS; ; localMs -= DAY_MS) {
+    const startMs = zone.toInstant(localMs);
+    if (zone.findChange(startMs, startMs + 1.5 * DAY_MS) === null) return startMs;
+  }
 }
 
 const RECIPES: Readonly<Record<string, Recipe>> = {
