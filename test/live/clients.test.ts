@@ -49,7 +49,7 @@ interface Ears {
 }
 
 async function listen(connect: Connect, options: object): Promise<Ears> {
-  const socket = connect(service.url, { forceNew: true, reconnection: false, ...options });
+  const socket = connect(service.url, { forceNew: true, reconnection: false, timeout: 60_000, ...options });
   endings.push(() => socket.disconnect());
   const received: unknown[][] = [];
   for (const name of ['object-packet', 'object-update', 'gap']) {

@@ -41,7 +41,7 @@ test('receives every event once and in order while polling becomes a WebSocket',
   })();
   const openOne = (connect: Connect) => {
     const extraHeaders = { Authorization: `Bearer ${token}` };
-    const socket = connect(service.url, { forceNew: true, reconnection: false, extraHeaders });
+    const socket = connect(service.url, { forceNew: true, reconnection: false, timeout: 60_000, extraHeaders });
     const received: [n: number, position: string][] = [];
     let polled = 0;
     socket.on('object-packet', ({ n } = { n: -1, position: '' }, { position } = { n: -1, position: '' }) => {

@@ -231,6 +231,7 @@ export function openListener(
     query,
     reconnection: false,
     forceNew: true,
+    timeout: 60_000,
   });
   let received: ReceivedEvent[] = [];
   socket.onAny((name, payload, detail) => {
