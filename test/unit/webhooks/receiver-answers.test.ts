@@ -8,11 +8,14 @@ import { parseNetworks } from '../../../src/webhooks/address-policy.js';
 import { createResolve } from '../../../src/webhooks/names.js';
 import { createSender, exchange } from '../../../src/webhooks/request.js';
 
-Object.assign(LIMITS, { webhookAnswerMs: 1_000 });
+const NO_ANSWER = /no answer within/;
 
 let server: Server | null = null;
 const sockets: Socket[] = [];
+// Only what never ends is given up soon: a busy machine may take a second for an answer.
+const { webhookAnswerMs } = LIMITS;
 afterEach(() => {
+  Object.assign(LIMITS, { webhookAnswerMs });
   for (const socket of sockets.splice(0)) socket.destroy();
   server?.close();
 });
@@ -45,10 +48,10 @@ test.each<[name: string, bytes: string, status: number | null, error: RegExp | n
     /protocol/,
   ],
   ['hints, then an answer', `HTTP/1.1 103 Early\r\n\r\n${head('200 OK')}`, 200, null],
-  ['hints alone', 'HTTP/1.1 103 Early\r\n\r\n', null, /no answer within/],
-  ['no bytes', '', null, /no answer within/],
-  ['half a head', 'HTTP/1.1 200 OK\r\nContent-Le', null, /no answer within/],
-  ['less than announced', `${head('200 OK', 'Content-Length: 200\r\n')}ok`, null, /no answer within/],
+  ['hints alone', 'HTTP/1.1 103 Early\r\n\r\n', null, NO_ANSWER],
+  ['no bytes', '', null, NO_ANSWER],
+  ['half a head', 'HTTP/1.1 200 OK\r\nContent-Le', null, NO_ANSWER],
+  ['less than announced', `${head('200 OK', 'Content-Length: 200\r\n')}ok`, null, NO_ANSWER],
   ['no HTTP', 'hello\r\n', null, /./],
   ['a large header', head('200 OK', `X: ${'x'.repeat(200_000)}\r\nContent-Length: 0\r\n`), null, /./],
   ['a wrong chunk', `${head('200 OK', 'Transfer-Encoding: chunked\r\n')}zz\r\nok\r\n`, null, /./],
@@ -56,6 +59,7 @@ test.each<[name: string, bytes: string, status: number | null, error: RegExp | n
   ['a redirect to nowhere', head('302 X'), 302, /redirects to another address/],
   ['another status', head('500 X'), 500, null],
 ])('end, and say how: %s', async (_, bytes, status, error) => {
+  if (error === NO_ANSWER) Object.assign(LIMITS, { webhookAnswerMs: 1_000 });
   const outcome = await sendTo((socket) => socket.write(bytes));
   expect(outcome.status).toBe(status);
   if (error === null) expect(outcome.error).toBeNull();
