@@ -2,9 +2,12 @@
 import { randomInt } from 'node:crypto';
 import { isFreePort } from '../../src/platform/mongo/embedded/instance.js';
 
-/** Below the ports that systems give to clients: those could take one while its server is down. */
-const FIRST = 21_000;
-const END = 32_000;
+/**
+ * Below the ports that systems give to clients, and below those from which embedded databases and measurements choose theirs: those
+ * could take one while its server is down.
+ */
+const FIRST = 11_000;
+const END = 21_000;
 /** Test files that run at the same time choose from different ports. */
 const SHARES = 8;
 const SHARE = Math.floor((END - FIRST) / SHARES);
