@@ -261,19 +261,17 @@ function nameOf(tlsUrl: string): Promise<string | null> {
       const read = await documented('docker compose exec grafana cat /secrets/admin-password');
       const shown = await docker.stack.sh(read.replace('exec', 'exec -T'));
       // biome-ignore lint/suspicious/noExplicitAny: the answer of Grafana's stand-in
-      const ask = (): Promise<any> =>
-        fetch(docker.grafanaUrl).then(
+      let answered: any = null;
+      const isUp = async () => {
+        answered = await fetch(docker.grafanaUrl).then(
           (answer) => answer.json(),
           () => null,
         );
-      await until(
-        async () => (await ask())?.targets[0] === 'up',
-        'Prometheus asks the instance',
-        CONTAINER_TIMEOUT_MS,
-        300,
-      );
+        return answered?.targets[0] === 'up';
+      };
+      await until(isUp, 'Prometheus asks the instance', CONTAINER_TIMEOUT_MS, 300);
       const titles = ['Vigil', 'Vigil: fleet', 'Vigil: object'];
-      expect(await ask()).toEqual({ titles, password: shown, targets: ['up'] });
+      expect(answered).toEqual({ titles, password: shown, targets: ['up'] });
       const [store = ''] =
         /docker compose run .*sh -c \\\n.*vigil-token'/.exec(await readFile(MONITORING, 'utf8')) ?? [];
       await docker.stack.sh(`printf a.b.c | ${store}`);
@@ -295,8 +293,13 @@ function nameOf(tlsUrl: string): Promise<string | null> {
         await until(
           () =>
             new Promise<boolean>((done) => {
-              const socket = connect(docker.trackerPort, '127.0.0.1', () => socket.end(JSON.stringify(fix)));
-              socket.on('error', () => done(false)).on('close', (isBroken) => done(!isBroken));
+              let said = '';
+              const socket = connect(docker.trackerPort, '127.0.0.1', () => socket.write(JSON.stringify(fix)));
+              socket.on('data', (text) => {
+                said += text;
+              });
+              // What passes connections on takes them also before Traccar listens, and closes them then.
+              socket.on('error', () => undefined).on('close', () => done(said === 'taken'));
             }),
           'Traccar listens',
           CONTAINER_TIMEOUT_MS,
@@ -313,7 +316,7 @@ function nameOf(tlsUrl: string): Promise<string | null> {
       expect(await packets()).toMatchObject([
         { time: Date.UTC(2026, 4, 20, 14, 30), lat: 48.1, lon: 11.5, speed: 18.52, battery: 87, protocol: 'teltonika' },
       ]);
-      expect(await logs()).toContain('event.forward: 200');
+      await until(async () => (await logs()).includes('event.forward: 200'), 'the event', CONTAINER_TIMEOUT_MS, 300);
       await docker.stack.sh('docker compose stop app');
       await send('2026-05-20T14:31:00.000+00:00');
       await until(async () => /forward: (?:50\d|no answer)/.test(await logs()), 'a retry', CONTAINER_TIMEOUT_MS, 300);

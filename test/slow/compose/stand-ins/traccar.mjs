@@ -1,6 +1,7 @@
 /**
  * Instead of Traccar: takes its settings from its environment as Traccar does (`Config.java`), and forwards a line of a tracker as
  * `PositionForwarderJson`, `EventForwarderJson` and their retries do. A line is JSON: `{uniqueId, fixTime, latitude, longitude, speed}`.
+ * It answers that it has the line, as protocols of trackers do.
  */
 import { accessSync, constants, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -49,4 +50,9 @@ async function forward({ uniqueId, ...fix }) {
   }
 }
 
-createServer((socket) => socket.on('data', (line) => forward(JSON.parse(String(line))))).listen(5027);
+createServer((socket) =>
+  socket.on('data', (line) => {
+    socket.end('taken');
+    forward(JSON.parse(String(line)));
+  }),
+).listen(5027);
