@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { ADMINISTRATOR_ROLE_ID, OPERATOR_ROLE_ID, VIEWER_ROLE_ID } from '../../../src/core/builtin.js';
 import { entityOf } from '../../support/answers.js';
 import { useBrowser, WITHOUT_MAPS } from '../../support/browser/browser.js';
+import { untilNotice } from '../../support/browser/notices.js';
 import { createPerson, type Person } from '../../support/callers.js';
 import { useService } from '../../support/fixture.js';
 import { storeFleet } from '../../support/fleet.js';
@@ -90,7 +91,7 @@ test('adds a label and sets when objects are offline, and keeps what else they h
   };
   await change('Add a label', 'Label', 'hired out');
   await change('Offline after', 'Offline after', '10 min');
-  await page.getByText('2 objects are changed').first().waitFor();
+  await untilNotice(page, '2 objects are changed');
   expect([await fieldOf('Alpha', 'labels'), await fieldOf('Beta', 'labels')]).toEqual([
     ['van', 'hired out'],
     ['van', 'cold', 'hired out'],

@@ -214,8 +214,13 @@ test('creates a link in four clicks, which a visitor opens, and revokes it', asy
   const folder = process.env.SHARE_PICTURES;
   expect(await violationsOf(page)).toEqual([]);
   if (folder) await page.screenshot({ path: `${folder}/dialog.png` });
-  await page.getByRole('button', { name: 'Copy' }).click();
-  await page.getByText('Copied').waitFor();
+  // It is shown for a moment, and a busy machine may look later than that.
+  const shown = page.evaluate(`new Promise((done) => {
+    const look = () => document.body.innerText.includes('Copied') && done('Copied');
+    new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
+  })`);
+  const [said] = await Promise.all([shown, page.getByRole('button', { name: 'Copy' }).click()]);
+  expect(said).toBe('Copied');
   expect(url.startsWith(`${service.url}/s#`)).toBe(true);
   const visitor = await browser.open(url.slice(service.url.length));
   await visitor.getByRole('heading', { name: 'Van 12' }).waitFor();

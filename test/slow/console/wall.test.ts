@@ -110,7 +110,7 @@ test('moves a token out of the query, follows a view that changes, is removed an
     }),
   );
   await eventually(async () => expect(await names(page)).toEqual([expect.stringContaining('Warm one')]));
-  expect(await page.title()).toBe('Changed · Vigil');
+  await eventually(async () => expect(await page.title()).toBe('Changed · Vigil'));
   browser.expectErrors(/404/);
   const views = service.client.db().collection('views');
   const document = await views.findOneAndDelete({ _id: new ObjectId(id) });
