@@ -2,6 +2,7 @@
 import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { useBrowser } from '../../support/browser/browser.js';
+import { ZONE } from '../../support/browser/zone.js';
 import { useService } from '../../support/fixture.js';
 import { until } from '../../support/until.js';
 
@@ -26,7 +27,7 @@ const shifting = (shiftMs: number) => `{
 }`;
 
 async function openShifted(path: string, shiftMs: number): Promise<Page> {
-  const page = await browser.openAs('/account/profile');
+  const page = await browser.openAs('/account/profile', undefined, { timezoneId: ZONE });
   await page.context().addInitScript(shifting(shiftMs));
   await page.goto(service.url + path);
   return page;
@@ -69,9 +70,10 @@ test.each([
   await service.admin('POST', `objects/${id}/packets`, { level: 2 });
   await until(async () => /^Online\s*(now|\d+ sec ago)$/.test(await age()), 'now in the list');
 
+  await page.goto(`${service.url}/objects/${object._id}/live`);
+  await page.locator('.object-head time').first().waitFor();
   // Of a slow machine, the last one may be a minute old by now.
   await service.admin('POST', `objects/${id}/packets`, { level: 3 });
-  await page.goto(`${service.url}/objects/${object._id}/live`);
   await until(async () => /(now|\d+ sec ago)$/.test(await textOf(page, '.object-head time')()), 'now in the page');
   // The newest packet is of this day, so that it shows the time alone.
   await until(async () => /^\d{2}:\d{2}:\d{2}$/.test(await textOf(page, 'tbody td')()), 'the time in the table');

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { createDeferred } from '../../../src/platform/ops/lifecycle.js';
 import { useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
+import { ZONE } from '../../support/browser/zone.js';
 import { useService } from '../../support/fixture.js';
 import { eventually, until } from '../../support/until.js';
 
@@ -15,19 +16,21 @@ const HOUR_MS = 3_600_000;
 test('shows the last value of every parameter, and how old it is', async () => {
   const { body: object } = await service.admin('POST', 'objects', { id: 'tank', name: 'Tank' });
   const send = (fields: object) => service.admin('POST', 'objects/tank/packets', fields);
-  await send({ time: Date.now() - 2 * HOUR_MS, level: 81 });
-  await send({ time: Date.now() - 2 * HOUR_MS + 1, pressure: 3 });
-  await send({ temperature: 7 });
+  const nowMs = Date.now();
+  await send({ time: nowMs - 2 * HOUR_MS, level: 81 });
+  await send({ time: nowMs - 2 * HOUR_MS + 1, pressure: 3 });
+  // Values of one minute have no age: those that are sent now are of one moment, however long the page takes.
+  await send({ time: nowMs, temperature: 7 });
   const page = await browser.openAs(`/objects/${object._id}/live`);
   const read = () => page.locator('.value-cards > div').allInnerTexts();
   const expectValues = (...values: string[]) =>
     until(async () => (await read()).map((text) => text.split('\n').join(' ')).join() === values.join(), values.join());
   await expectValues('Temperature 7 °C', 'Level 81 2 hr ago', 'Pressure 3 2 hr ago');
-  await send({ level: 80 });
+  await send({ time: nowMs + 1, level: 80 });
   await expectValues('Temperature 7 °C', 'Level 80', 'Pressure 3 2 hr ago');
   // A packet that comes late changes nothing.
-  await send({ time: Date.now() - HOUR_MS, level: 99 });
-  await send({ humidity: 40 });
+  await send({ time: nowMs - HOUR_MS, level: 99 });
+  await send({ time: nowMs + 2, humidity: 40 });
   await expectValues('Temperature 7 °C', 'Level 80', 'Pressure 3 2 hr ago', 'Humidity 40');
   await eventually(async () =>
     expect(await page.locator('.value-cards time').getAttribute('datetime')).toMatch(/^\d{4}-/),
@@ -78,9 +81,10 @@ test('lists the last packets in the order of their times, with the day and every
   const send = (fields: object) => service.admin('POST', 'objects/meter/packets', fields);
   const DAY_MS = 24 * HOUR_MS;
   const nowMs = Date.now();
+  // The newest packet is of this day, so that it shows the time alone.
   await send({ time: nowMs - 2 * DAY_MS, sum: 0.1 + 0.2, nested: { a: 1 }, list: [1, { b: 2 }], none: null, on: true });
   await send({ time: nowMs, sum: 3 });
-  const page = await browser.openAs(`/objects/${object._id}/live`);
+  const page = await browser.openAs(`/objects/${object._id}/live`, undefined, { timezoneId: ZONE });
   const rows = page.locator('tbody tr');
   await rows.nth(1).waitFor();
   // It comes late.

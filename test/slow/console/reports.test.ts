@@ -3,20 +3,21 @@ import { beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { animationsEnd, findAxe } from '../../support/browser/axe.js';
 import { useBrowser } from '../../support/browser/browser.js';
+import { midnight, ZONE, ZONE_MS } from '../../support/browser/zone.js';
 import { useService } from '../../support/fixture.js';
 import { eventually } from '../../support/until.js';
 
 const service = useService();
 const browser = useBrowser(service);
 const MINUTE_MS = 60_000;
-const HOURS_LATER_MS = 5 * 60 * MINUTE_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const HOURS_LATER_MS = 5 * HOUR_MS;
 let vans: string;
 
 /** In last week, whatever the day with which weeks begin: on a Sunday, only the Sunday before is in it with both of them. */
 const lastWeekMs = (): number => {
-  const now = new Date();
-  const daysAgo = now.getDay() === 0 ? 7 : now.getDay() + 4;
-  return new Date(now.getFullYear(), now.getMonth(), now.getDate() - daysAgo, 10).getTime();
+  const weekday = new Date(midnight(0) + ZONE_MS).getUTCDay();
+  return midnight(weekday === 0 ? 7 : weekday + 4) + 10 * HOUR_MS;
 };
 
 const drive = (startMs: number, minutes: number): object[] =>
@@ -42,16 +43,20 @@ beforeAll(async () => {
 
 /** From a time to today, as the address of the page has it. */
 const daysOf = (fromMs: number): string => {
-  const dayOf = (timeMs: number): string => new Date(timeMs).toLocaleDateString('sv');
+  const dayOf = (timeMs: number): string => new Date(timeMs).toLocaleDateString('sv', { timeZone: ZONE });
   return `from=${dayOf(fromMs)}&to=${dayOf(Date.now())}`;
 };
+
+/** Weeks and days are those of the reader. */
+const open = (path: string, options: object = {}): Promise<Page> =>
+  browser.openAs(path, undefined, { timezoneId: ZONE, ...options });
 
 const namesIn = (page: Page): Promise<string[]> => page.locator('.report tbody td:first-child').allTextContents();
 const shows = (page: Page, names: readonly string[]): Promise<void> =>
   eventually(async () => expect(await namesIn(page)).toEqual(names));
 
 test('shows the mileage of a group for last week in four clicks, and the same at its address', async () => {
-  const page = await browser.openAs('/');
+  const page = await open('/');
   await page.getByRole('link', { name: 'Reports' }).click();
   await page.getByRole('button', { name: 'Last week' }).click();
   // A click opens the list, another one chooses.
@@ -71,7 +76,7 @@ test('shows the mileage of a group for last week in four clicks, and the same at
 });
 
 test('has a row for each day, trips that lead to the history, and the whole report as CSV', async () => {
-  const page = await browser.openAs(`/reports?range=lastWeek&group=${vans}&every=1+day`);
+  const page = await open(`/reports?range=lastWeek&group=${vans}&every=1+day`);
   await eventually(async () => expect((await namesIn(page)).length).toBe(21));
   await page.getByRole('button', { name: 'Trips' }).first().click();
   await shows(page, ['van 2', 'van 10', 'van 10']);
@@ -86,7 +91,7 @@ test('has a row for each day, trips that lead to the history, and the whole repo
 });
 
 test('applies days that are typed at Enter, and leaves those of no year that there is', async () => {
-  const page = await browser.openAs('/reports');
+  const page = await open('/reports');
   const field = (name: string) => page.getByLabel(name, { exact: true });
   const enter = async (name: string, day: string): Promise<void> => {
     await field(name).fill(day);
@@ -106,7 +111,7 @@ test('applies days that are typed at Enter, and leaves those of no year that the
 test('says the day, the place and the id in words, and one thing as one', async () => {
   await service.admin('POST', 'objects', { id: 'lone', name: 'Lone van' });
   await service.admin('POST', 'objects/lone/packets', drive(lastWeekMs(), 20));
-  const page = await browser.openAs('/reports?range=lastWeek&objects=lone&kind=trips');
+  const page = await open('/reports?range=lastWeek&objects=lone&kind=trips');
   const heads = page.locator('.report thead th');
   const foot = page.locator('.report tfoot');
   await eventually(async () =>
@@ -123,13 +128,14 @@ test('says the day, the place and the id in words, and one thing as one', async 
     day: 'numeric',
     month: 'short',
     year: 'numeric',
+    timeZone: ZONE,
   });
   await page.locator('.report tbody td', { hasText: day }).waitFor();
   await service.admin('DELETE', 'objects/lone');
 });
 
 test('keeps the object in view on a phone, and the totals on paper to the end', async () => {
-  const page = await browser.openAs(`/reports?range=lastWeek&group=${vans}`, undefined, browser.phone);
+  const page = await open(`/reports?range=lastWeek&group=${vans}`, browser.phone);
   await shows(page, ['van 2', 'van 10', 'van 11']);
   const first = page.locator('.report tbody td').first();
   const leftOf = async (): Promise<number> => (await first.boundingBox())?.x ?? -1;
@@ -148,7 +154,7 @@ test('keeps the object in view on a phone, and the totals on paper to the end', 
 });
 
 test('asks for a parameter, and shows how long it had each value', async () => {
-  const page = await browser.openAs(`/reports?range=lastWeek&group=${vans}&kind=utilization`);
+  const page = await open(`/reports?range=lastWeek&group=${vans}&kind=utilization`);
   await page.getByText('Name the parameter').waitFor();
   await page.getByLabel('Parameter').fill('ignition');
   await page.keyboard.press('Enter');
@@ -173,7 +179,7 @@ test('hands over a shift: when an object was offline, who wrote and sent what', 
   ).toBe(200);
   expect((await service.admin('POST', `objects/${id}/commands/stop`, {})).status).toBe(200);
   const days = daysOf(sinceMs);
-  const page = await browser.openAs(`/reports?kind=shift&objects=${encodeURIComponent(id)}&${days}`);
+  const page = await open(`/reports?kind=shift&objects=${encodeURIComponent(id)}&${days}`);
   const rows = page.locator('.report tbody tr');
   await eventually(async () => {
     const texts = (await rows.allTextContents()).sort();
@@ -193,7 +199,7 @@ test('hands over a shift: when an object was offline, who wrote and sent what', 
 
 test('has no fault of accessibility in either theme, on a phone, and nothing wider than it', async () => {
   const axe = await findAxe();
-  const page = await browser.openAs(`/reports?range=lastWeek&group=${vans}`);
+  const page = await open(`/reports?range=lastWeek&group=${vans}`);
   for (const [theme, width] of [
     ['light', 1_280],
     ['dark', 1_280],

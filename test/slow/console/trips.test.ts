@@ -4,6 +4,7 @@ import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { useBrowser } from '../../support/browser/browser.js';
 import { createUser } from '../../support/browser/users.js';
+import { midnight, ZONE, ZONE_MS } from '../../support/browser/zone.js';
 import { ADMIN, useService } from '../../support/fixture.js';
 import { until } from '../../support/until.js';
 
@@ -13,17 +14,6 @@ const browser = useBrowser(service);
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** Without summer time, and how far ahead they are. */
-const ZONES = [
-  ['Asia/Kolkata', 5.5 * HOUR_MS],
-  ['Asia/Dubai', 4 * HOUR_MS],
-] as const;
-/** The first one whose day does not end while the test runs. */
-const [ZONE, ZONE_MS] = ZONES.find(([, aheadMs]) => (Date.now() + aheadMs) % DAY_MS < DAY_MS - HOUR_MS) ?? ZONES[0];
-
-/** Midnight in that zone. */
-const midnight = (daysAgo: number): number =>
-  Math.floor((Date.now() + ZONE_MS) / DAY_MS) * DAY_MS - ZONE_MS - daysAgo * DAY_MS;
 
 /** Packets of every minute: driven ones are 1 km apart. */
 function drive(startMs: number, minutes: number, km: { at: number }, isMoving: boolean): object[] {
