@@ -43,11 +43,14 @@ interface Stream {
   close(): Promise<void>;
 }
 
-/** Opens a stream of server-sent events through the balancer; resolves when it is live. */
+/**
+ * Opens a stream of server-sent events through the balancer; resolves when it is live. It has the packets of one object: an instance
+ * may send those of the test before to clients that connect a moment later.
+ */
 async function openStream(mark: string, since: string): Promise<Stream> {
   const stop = new AbortController();
   const headers = { Authorization: `Bearer ${token}`, Accept: 'text/event-stream', 'X-Request-Id': mark };
-  const response = await fetch(`${url}/api/v1/events?events=object-packet`, {
+  const response = await fetch(`${url}/api/v1/events?events=object-packet&objects=streamed`, {
     headers: { ...headers, ...(since !== '' && { 'Last-Event-ID': since }) },
     signal: stop.signal,
   });
@@ -96,10 +99,10 @@ async function openStream(mark: string, since: string): Promise<Stream> {
       forceNew: true,
     });
     const received: unknown[] = [];
-    socket.on('object-packet', ({ speed }) => received.push(speed));
+    const id = `car-${transport}`;
+    socket.on('object-packet', (packet) => packet.id === id && received.push(packet.speed));
     socket.on('connect_error', (error) => received.push(error.message));
     await until(() => socket.connected || received.length > 0, 'it is connected');
-    const id = `car-${transport}`;
     entityOf((await instances[0]?.admin('POST', 'objects', { id, name: id })) as never);
     for (const speed of [1, 2, 3]) {
       const sent = await call(`/api/v1/objects/${id}/packets`, { method: 'POST', body: JSON.stringify({ speed }) });
