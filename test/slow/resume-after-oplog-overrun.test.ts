@@ -35,7 +35,7 @@ test('sends one gap and then new events to a client whose position left the oplo
   const since = first.take()[0]?.position ?? '';
   first.close();
   await service.admin('POST', 'objects/car/packets', { n: 2 });
-  await overrunOplog(client);
+  await overrunOplog(client, service.settled);
   // An instance that ran before would have the last changes in memory.
   instance = await startInstance(set.uri('vigil'));
   const back = await openListener(instance.url, token, { since });
