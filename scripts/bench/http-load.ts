@@ -14,8 +14,8 @@ export interface Measured {
 
 export interface Load {
   go(): void;
-  /** The number of answers so far, measured or not; absent if it does not indicate how warm the server is. */
-  answered?(): number;
+  /** The number of answers, or of live events, so far, measured or not. */
+  answered(): number;
   begin(): void;
   end(): Measured;
 }
@@ -109,5 +109,5 @@ export function paceHttp(target: Target, size: Size, wanted: MakeWanted, rate: n
       }
     }, TICK_MS);
   };
-  return { go, begin: meter.begin, end: meter.end };
+  return { go, answered: meter.answered, begin: meter.begin, end: meter.end };
 }

@@ -74,6 +74,7 @@ export async function loadLive(target: Target, sockets: number): Promise<Load> {
   }
   return {
     go: () => undefined,
+    answered: () => events,
     begin() {
       before = events;
       meter.begin();

@@ -23,7 +23,7 @@ export interface Job {
 }
 
 export type ToLoad = { job: Job } | 'go' | 'answered' | 'begin' | 'end';
-export type FromLoad = 'ready' | 'begun' | { answered: number | null } | { result: Result } | { failed: string };
+export type FromLoad = 'ready' | 'begun' | { answered: number } | { result: Result } | { failed: string };
 
 export interface Result extends Omit<Measured, 'latencies'> {
   readonly p50: number;
@@ -68,7 +68,7 @@ process.on('message', (message: ToLoad) => {
       (error: Error) => send({ failed: error.message }),
     );
   } else if (message === 'end') send({ result: toResult((load as Load).end()) });
-  else if (message === 'answered') send({ answered: load?.answered?.() ?? null });
+  else if (message === 'answered') send({ answered: (load as Load).answered() });
   else load?.[message]();
   if (message === 'begin') send('begun');
 });

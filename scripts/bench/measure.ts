@@ -70,16 +70,15 @@ export async function measure(
 async function waitForAnswer(load: ChildProcess, measureMs: number): Promise<void> {
   const before = await countAnswers(load);
   await wait(measureMs);
-  if (before === null) return;
   for (const untilMs = performance.now() + READY_MS; performance.now() < untilMs; await wait(POLL_MS)) {
     if ((await countAnswers(load)) !== before) return;
   }
 }
 
-/** Null where the load does not count them. */
-async function countAnswers(load: ChildProcess): Promise<number | null> {
+async function countAnswers(load: ChildProcess): Promise<number> {
   const answer = await ask(load, 'answered');
-  return typeof answer === 'object' && 'answered' in answer ? answer.answered : null;
+  if (typeof answer === 'object' && 'answered' in answer) return answer.answered;
+  throw new Error('the load gave no count');
 }
 
 /** A server is several times slower until its code is compiled, which takes longer with more code. */
@@ -87,7 +86,7 @@ async function warmUp(load: ChildProcess, workload: Workload, { warmMs, warmMaxM
   await wait(warmMs);
   if (workload.kind !== 'http') return;
   for (const untilMs = performance.now() + warmMaxMs - warmMs; performance.now() < untilMs; await wait(POLL_MS)) {
-    if (((await countAnswers(load)) ?? 0) >= workload.warmRequests) return;
+    if ((await countAnswers(load)) >= workload.warmRequests) return;
   }
 }
 
