@@ -163,9 +163,10 @@ test.each<[fault: string, cause: (processId: number) => Promise<void>]>([
 ])(
   'stores and sends every acknowledged packet once after mongod %s, and keeps users logged in',
   async (_, cause) => {
-    const before = new Set((await expectStored(false)).map(({ _id }) => _id));
+    // Opened first: what a device writes in between is among those before.
     const listener = await openListener(url, token);
     endings.push(listener.close);
+    const before = new Set((await expectStored(false)).map(({ _id }) => _id));
     await startStreams();
     await cause(await mongodId());
     await untilFlowing();
@@ -219,7 +220,8 @@ test('closes the sockets of clients of both protocols that connect while mongod 
   const clients = generations.flatMap((connect) =>
     [['websocket'], ['polling', 'websocket']].map((transports) => {
       const extraHeaders = { authorization: `Bearer ${newToken}` };
-      const socket = connect(url, { extraHeaders, transports, forceNew: true });
+      // The service closes them: a client of a busy machine must not give up before.
+      const socket = connect(url, { extraHeaders, transports, forceNew: true, timeout: 120_000 });
       endings.push(() => socket.disconnect());
       const events: string[] = [];
       for (const name of ['connect', 'connect_error', 'error']) socket.on(name, () => events.push(name));

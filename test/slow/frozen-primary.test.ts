@@ -50,26 +50,25 @@ test('answers every kind of call with 200 or 503 while the primary is frozen, un
       ask(service.as(null), 'POST', 'auth/token', ADMIN),
       ask(service.as(null), 'POST', 'auth', ADMIN),
     ]);
-  await askAll();
-  expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
+  const isWell = async () => {
+    const from = answers.length;
+    await askAll();
+    return answers.slice(from).every(({ status }) => status === 200);
+  };
+  // A busy machine may make the members elect another primary before it is frozen.
+  await until(isWell, 'every call to be answered with 200 at first');
   const before = answers.length;
   const primary = await set.primary();
   await primary.freeze();
   try {
-    const isBack = async () => {
-      const from = answers.length;
-      await askAll();
-      return answers.slice(from).every(({ status }) => status === 200);
-    };
     // The primary stays frozen: another member answers, and what was refused was refused before the primary could answer.
-    await until(isBack, 'every call to be answered with 200');
+    await until(isWell, 'every call to be answered with 200');
   } finally {
     primary.thaw();
   }
-  const after = answers.slice(before);
-  expect(after.some(({ status }) => status === 503)).toBe(true);
-  expect(after.filter(({ status }) => status !== 200 && status !== 503)).toEqual([]);
-  expect(after.filter(({ status, retryAfter }) => status === 503 && retryAfter < 1)).toEqual([]);
+  expect(answers.slice(before).some(({ status }) => status === 503)).toBe(true);
+  expect(answers.filter(({ status }) => status !== 200 && status !== 503)).toEqual([]);
+  expect(answers.filter(({ status, retryAfter }) => status === 503 && retryAfter < 1)).toEqual([]);
 }, 120_000);
 
 test('answers 503 to a read while the database still works on it', async () => {
