@@ -13,6 +13,7 @@ import {
   type OwnedPartition,
   type Processor,
   partitionOf,
+  type RefilledInterval,
   type Task,
   type Turn,
 } from '../processing/processor.js';
@@ -291,7 +292,7 @@ export function scheduleAll(parts: RoundParts, memory: PartitionMemory): void {
 async function* refill(
   { registry, database, objects, memories }: AlarmProcessorOptions,
   partitions: readonly number[],
-  interval: { fromMs: number; toMs: number },
+  interval: RefilledInterval,
 ): AsyncGenerator<readonly AlarmTask[]> {
   if (registry.isEmpty()) return;
   const wanted = new Set(partitions);
@@ -307,7 +308,7 @@ async function* refill(
 async function* refillOne(
   { database, memories }: Pick<AlarmProcessorOptions, 'database' | 'memories'>,
   { id, tenant, partition }: { id: string; tenant: string; partition: number },
-  interval: { fromMs: number; toMs: number },
+  interval: RefilledInterval,
 ): AsyncGenerator<readonly AlarmTask[]> {
   for await (const packets of readStoredPackets(database, [id], interval)) {
     yield packets.map(({ json, stampUs }) => {

@@ -116,7 +116,7 @@ async function refill(parts: CatchUpParts): Promise<void> {
   const toMs = parts.now() + LIMITS.refillMarginMs;
   parts.onRefill(partitions, positionMs);
   for (const [index, processor] of parts.processors.entries()) {
-    for await (const tasks of processor.refill(partitions, { fromMs, toMs })) {
+    for await (const tasks of processor.refill(partitions, { fromMs, toMs, position })) {
       parts.addRefill(index, tasks, isMeant);
       parts.wake();
       await parts.waitForRoom();

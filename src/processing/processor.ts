@@ -56,6 +56,15 @@ export interface Outputs {
 /** Whether tasks of this tenant in this partition are planned now. */
 export type IsWanted = (partition: number, tenant: string) => boolean;
 
+/** What the live feed does not give. */
+export interface RefilledInterval {
+  /** When it was stored, in ms since the epoch. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Where the live feed goes on: all changes up to there are among what is stored. */
+  readonly position: string;
+}
+
 export interface Processor<T extends Task = Task> {
   readonly name: string;
   /** The tasks of a change. Called for every change: must return `NO_TASKS` fast if there are none. */
@@ -68,8 +77,8 @@ export interface Processor<T extends Task = Task> {
   acquire(owned: OwnedPartition): void;
   /** Called before the partition is released: resolves when no work of it is in progress. */
   leave(owned: OwnedPartition): Promise<void>;
-  /** The history since `fromMs` is gone: yields tasks of these partitions made from stored data, up to `toMs`. */
-  refill(partitions: readonly number[], interval: { fromMs: number; toMs: number }): AsyncIterable<readonly T[]>;
+  /** The history of the interval is gone: yields tasks of these partitions made from stored data. */
+  refill(partitions: readonly number[], interval: RefilledInterval): AsyncIterable<readonly T[]>;
 }
 
 export const NO_TASKS: readonly never[] = [];

@@ -54,17 +54,19 @@ export async function listPastObjects(
   }));
 }
 
-/** When packets were stored, in ms since the epoch. */
+/** When packets were stored, in ms since the epoch. Of what a majority has: what is sent of it cannot be taken back. */
 export interface StoredInterval {
   readonly fromMs: number;
   readonly toMs: number;
+  /** All changes up to it are there; null for those that are there now. */
+  readonly position: string | null;
 }
 
 /** The packets of these objects that were stored in the interval, in the order in which they came, batch by batch. */
 export async function* readStoredPackets(
   database: Database,
   objectIds: readonly string[],
-  { fromMs, toMs }: StoredInterval,
+  { fromMs, toMs, position }: StoredInterval,
 ): AsyncGenerator<PastPacket[]> {
   const reading = {
     objectIds,
@@ -74,6 +76,7 @@ export async function* readStoredPackets(
     sort: FIRST_STORED,
     batchPackets: LIMITS.historyPage,
     fields: null,
+    committed: { since: position },
   };
   for await (const { documents } of readPackets(database, reading, { withinMs: null })) {
     if (documents.length > 0) yield documents.map(toPacket);
@@ -94,7 +97,8 @@ export async function listPastPackets(
   const interval = { objectIds: [objectId], time: { from: fromMs, to: toMs } };
   const start = place && { ...place, isIncluded: true };
   const limit = LIMITS.historyPage;
-  const reading = { ...interval, start, limit, batchPackets: limit, fields: null };
+  const committed = { since: null };
+  const reading = { ...interval, start, limit, batchPackets: limit, fields: null, committed };
   return (await collectPackets(database, reading)).map(toPacket);
 }
 

@@ -1,6 +1,7 @@
 /** Packets of the past, for webhooks, whatever a foreign writer stored among them. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Decimal128, MongoClient, ObjectId, Timestamp } from 'mongodb';
+import { readPacked } from '../../src/packets/store/packed-reader.js';
 import { databaseOf } from '../../src/platform/mongo/driver/client.js';
 import { listPastPackets, type PastPacket, readStoredPackets } from '../../src/webhooks/past-packets.js';
 import { testUri } from '../support/fixture.js';
@@ -26,6 +27,22 @@ afterAll(async () => {
   await client.close();
 });
 
+/** As the key of a change begins: 4 bytes of seconds, and 4 of the number within the second. */
+function timeBytes({ high, low }: Timestamp): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeUInt32BE(high >>> 0);
+  bytes.writeUInt32BE(low >>> 0, 4);
+  return bytes;
+}
+
+async function readAll(position: string | null): Promise<number[]> {
+  const read: number[] = [];
+  for await (const batch of readStoredPackets(databaseOf(client), [object.toHexString()], { ...INTERVAL, position })) {
+    read.push(...numbersIn(batch));
+  }
+  return read;
+}
+
 const numbersIn = (packets: readonly PastPacket[]): number[] =>
   packets.map(({ json, objectId, timeMs, stampUs }) => {
     const { n } = JSON.parse(json.toString());
@@ -34,14 +51,25 @@ const numbersIn = (packets: readonly PastPacket[]): number[] =>
   });
 
 test('reads them by when they were stored, also those with types that JSON does not have', async () => {
-  const read: number[] = [];
-  for await (const batch of readStoredPackets(databaseOf(client), [object.toHexString()], INTERVAL)) {
-    read.push(...numbersIn(batch));
-  }
-  expect(read).toEqual([1, 2, 3]);
+  expect(await readAll(null)).toEqual([1, 2, 3]);
 });
 
 test('reads them by their own time, also those with types that JSON does not have', async () => {
   const read = await listPastPackets(databaseOf(client), object.toHexString(), { ...INTERVAL, place: null });
   expect(numbersIn(read)).toEqual([1, 2, 3]);
+});
+
+// Whether a majority has them by then is told by no answer: the service waits for what the change stream does not give any more.
+test('reads all that were stored up to a position, of rows and of buckets alike', async () => {
+  const n = 4;
+  const packet = { _oid: object, time: NOW_MS + n - 1, _ts: (NOW_MS + n - 1) * 1_000, n };
+  const writeConcern = { w: 1, journal: false };
+  await client.db().collection('packets').insertOne(packet, { writeConcern });
+  const { operationTime } = await client.db().command({ ping: 1 });
+  const position = Buffer.concat([Buffer.of(0x82), timeBytes(operationTime)]).toString('base64url');
+  expect(await readAll(position)).toEqual([1, 2, 3, 4]);
+  const reading = { objectIds: [object.toHexString()], fields: null, committed: { since: position } };
+  const packed: unknown[] = [];
+  for await (const { documents } of readPacked(databaseOf(client), reading)) packed.push(...documents);
+  expect(packed).toHaveLength(4);
 });

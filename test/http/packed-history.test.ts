@@ -257,7 +257,7 @@ async function recordAll(): Promise<Map<string, string>> {
 
 async function readAllStored(): Promise<unknown[]> {
   const found: unknown[] = [];
-  const interval = { fromMs: START, toMs: START + 10 ** 9 };
+  const interval = { fromMs: START, toMs: START + 10 ** 9, position: null };
   for await (const batch of readStoredPackets(database, [odd, usual, recent], interval)) {
     found.push(...batch.map(({ json, ...packet }) => ({ ...packet, json: json.toString() })));
   }

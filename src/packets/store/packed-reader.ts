@@ -5,6 +5,7 @@ import type { Documents } from '../../platform/mongo/bson/document-batch.js';
 import { type BatchOptions, rawBatches } from '../../platform/mongo/bson/raw-batches.js';
 import type { Database } from '../../platform/mongo/driver/client.js';
 import { endAllWithin } from '../../platform/mongo/driver/deadline.js';
+import { snapshotSince } from '../../platform/mongo/driver/snapshot.js';
 import { bucketRuns, documentsAt, toRun } from './bucket-runs.js';
 import { choose, fieldsOf, project, type Question, topOf } from './evaluate.js';
 import { mergeRuns } from './merge.js';
@@ -29,7 +30,8 @@ export function readPacked(
 
 async function* readAll(database: Database, reading: PacketReading, options: BatchOptions): AsyncGenerator<Documents> {
   const isDescending = reading.sort?.descending ?? false;
-  const { snapshot, found } = await findPacked({ database, options, query: reading, isDescending }, reading.snapshot);
+  const moment = reading.snapshot ?? snapshotSince(reading.committed?.since ?? null);
+  const { snapshot, found } = await findPacked({ database, options, query: reading, isDescending }, moment);
   try {
     if (found.length === 0) yield* rawBatches(database, { ...toFind(reading), ...snapshot }, options);
     else if (isByTime(reading.sort)) yield* readMerged({ database, reading, options, snapshot, found });

@@ -4,7 +4,7 @@ import { isId } from '../../core/entity.js';
 import { distinctPaths, type Page, type Selection } from '../../core/list.js';
 import type { PlaceInOrder } from '../../core/packet-order.js';
 import { toPacketKey } from '../../platform/mongo/bson/packet-key.js';
-import type { Snapshot } from '../../platform/mongo/driver/snapshot.js';
+import { committedSince, type Snapshot } from '../../platform/mongo/driver/snapshot.js';
 import { type Layout, orderBy, selectionFilter } from '../../platform/mongo/schema/mapping.js';
 
 export const PACKETS = 'packets';
@@ -55,6 +55,11 @@ export interface PacketReading extends PacketQuery {
   readonly batchPackets?: number;
   /** The moment at which is read; now by default. */
   readonly snapshot?: Snapshot;
+  /**
+   * Reads only what a majority has, which no election undoes: for whatever follows from it, and stays. With a position, that has all
+   * changes up to there.
+   */
+  readonly committed?: { readonly since: string | null };
 }
 
 export const LATEST_FIRST: Page['sort'] = { path: 'time', descending: true };
@@ -68,10 +73,12 @@ export function toFind({
   limit,
   batchPackets,
   snapshot,
+  committed,
   ...query
 }: PacketReading): Document {
+  const moment = snapshot ?? (committed === undefined ? {} : committedSince(committed.since));
   const filter = toFilter(query, sort?.descending ?? false);
-  const command: Document = { find: PACKETS, filter, sort: toSort(sort), allowDiskUse: true, ...snapshot };
+  const command: Document = { find: PACKETS, filter, sort: toSort(sort), allowDiskUse: true, ...moment };
   if (skip !== undefined) command.skip = skip;
   if (limit !== undefined) command.limit = limit;
   if (batchPackets !== undefined) command.batchSize = batchPackets;

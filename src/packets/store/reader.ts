@@ -74,7 +74,8 @@ export async function collectBefore(
   { objectId, place, limit }: { objectId: string; place: StoredPlace; limit: number },
 ): Promise<Buffer[]> {
   const { stampUs, position } = place;
-  const last = { objectIds: [objectId], sort: LATEST_FIRST, limit, batchPackets: limit, fields: null };
+  const committed = { since: position };
+  const last = { objectIds: [objectId], sort: LATEST_FIRST, limit, batchPackets: limit, fields: null, committed };
   const byStamp = { ...last, stamps: [{ below: stampUs }] };
   if (position === null) return collectPackets(database, byStamp);
   try {

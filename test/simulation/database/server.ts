@@ -130,7 +130,7 @@ export class SimulatedServer {
     this.#isLate = blockedMs > Number(command.maxTimeMS ?? Number.POSITIVE_INFINITY);
     const reply = run(command, context);
     const waits = command.writeConcern?.w === 'majority' && context.transaction === null;
-    return { reply: { ...reply, ...OK }, waitsFor: waits ? this.oplog.length : 0 };
+    return { reply: { ...reply, ...OK }, waitsFor: waits ? this.oplog.length : (context.length ?? 0) };
   }
 
   readonly #commands: Readonly<Record<string, (command: Document, context: Context) => Document>> = {
@@ -171,10 +171,17 @@ export class SimulatedServer {
 
   #lengthAt(concern: Document | undefined): number | null {
     if (concern?.level !== 'majority' && concern?.level !== 'snapshot') return null;
+    const after = concern.afterClusterTime as Timestamp | undefined;
+    if (after !== undefined) return Math.max(this.majority, this.#lengthBy(after));
     const at = concern.atClusterTime as Timestamp | undefined;
     if (at === undefined) return this.majority;
     if (at.t < Math.floor(this.#now() / 1_000) - SNAPSHOT_S) throw new CommandError(239, 'the snapshot is too old');
-    const later = this.oplog.findIndex(({ seconds, increment }) => (seconds - at.t || increment - at.i) > 0);
+    return this.#lengthBy(at);
+  }
+
+  /** How many entries there are up to a time. */
+  #lengthBy({ t, i }: Timestamp): number {
+    const later = this.oplog.findIndex(({ seconds, increment }) => (seconds - t || increment - i) > 0);
     return later === -1 ? this.oplog.length : later;
   }
 

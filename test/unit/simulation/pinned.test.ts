@@ -153,6 +153,23 @@ test('ignores packets older than the last one that another instance has evaluate
   expect(census.get('workers: history refilled') ?? 0).toBe(0);
 });
 
+// The history was gone, and what was stored since then was read from a primary that no majority followed any more. Alarms were raised by
+// packets that the next primary did not have, and an instance that still held their outputs committed them there.
+test('raises no alarm by a packet that an election has undone', async () => {
+  const steps = [
+    { ...send(1, 40), salt: 5_000_015 },
+    { kind: 'isolate', salt: 5_000_016 },
+    { kind: 'rename', salt: 5_000_017, device: 0, ms: 40 },
+    { ...send(1, 10), salt: 5_000_018, count: 9 },
+    { kind: 'drop cursors', salt: 5_000_019, ms: 1 },
+    { kind: 'shorten', salt: 5_000_020, kept: 0, ms: 1_500 },
+    { kind: 'elect', salt: 5_000_021, ms: 1 },
+    { kind: 'freeze', salt: 5_000_022, instance: 0, downMs: 12_000, ms: 1_500 },
+  ];
+  const { census } = await runPlan({ ...planOf(1, steps), workers: [] });
+  expect(census.get('workers: history refilled')).toBeGreaterThan(0);
+});
+
 // A device had come again at another instance while its former one did not know that its connection was broken. Both connections were
 // woken by a command: the new one sent it, the broken one took it over, and the confirmation of the new one was not stored, because it
 // had the command no more. So it took the command back, and the device got it twice over one connection.
