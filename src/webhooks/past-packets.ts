@@ -54,7 +54,7 @@ export async function listPastObjects(
   }));
 }
 
-/** When packets were stored, in ms since the epoch. Of what a majority has: what is sent of it cannot be taken back. */
+/** When packets were stored, in ms since the epoch. */
 export interface StoredInterval {
   readonly fromMs: number;
   readonly toMs: number;
@@ -62,7 +62,10 @@ export interface StoredInterval {
   readonly position: string | null;
 }
 
-/** The packets of these objects that were stored in the interval, in the order in which they came, batch by batch. */
+/**
+ * The packets of these objects that were stored in the interval, in the order in which they came, batch by batch: those that a majority
+ * has, since what is sent of them cannot be taken back. Throws 503.
+ */
 export async function* readStoredPackets(
   database: Database,
   objectIds: readonly string[],

@@ -59,7 +59,7 @@ test('reads them by their own time, also those with types that JSON does not hav
   expect(numbersIn(read)).toEqual([1, 2, 3]);
 });
 
-// Whether a majority has them by then is told by no answer: the service waits for what the change stream does not give any more.
+// The write is acknowledged before a majority has it: a read that did not wait for the position would miss it.
 test('reads all that were stored up to a position, of rows and of buckets alike', async () => {
   const n = 4;
   const packet = { _oid: object, time: NOW_MS + n - 1, _ts: (NOW_MS + n - 1) * 1_000, n };
