@@ -25,7 +25,8 @@ import { type Kept, type Load, startLoad } from './compose/load.js';
 import { HAS_IPV6, requestFromOutside } from './compose/outside.js';
 import { read } from './compose/read.js';
 
-const TEST_TIMEOUT_MS = 300_000;
+/** Longer than anything that a test waits for, so that it is the wait that fails, and says what it waited for. */
+const TEST_TIMEOUT_MS = 1_200_000;
 const LOAD_BEFORE = 50;
 const HANDBOOK = 'docs/operations/deploy.md';
 const MONITORING = 'docs/operations/observability.md';

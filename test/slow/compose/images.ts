@@ -12,7 +12,7 @@ import type { Engine } from './engine.js';
 import type { Packages } from './packages.js';
 
 const run = promisify(execFile);
-const IMPORT_TIMEOUT_MS = 120_000;
+const IMPORT_TIMEOUT_MS = 300_000;
 const SCRIPTS = 'test/slow/compose/stand-ins';
 const NPM_CACHE = 'var/cache/npm';
 const LARGEST_CACHE_KB = 1_000_000;

@@ -11,7 +11,7 @@ import { read } from './read.js';
 import { type Container, prepareStack, type Stack } from './stack.js';
 
 /** How long a test waits for containers on a busy machine. */
-export const CONTAINER_TIMEOUT_MS = 90_000;
+export const CONTAINER_TIMEOUT_MS = 240_000;
 const NETWORK_FAULT = /ECONN|ETIMEDOUT|EAI_AGAIN|ENOTFOUND|ERR_SOCKET|E5\d\d|network|integrity/i;
 
 export interface Docker {
@@ -65,7 +65,7 @@ async function assertFeatures({ docker }: Engine): Promise<void> {
 
 /** Packages that cannot be fetched skip the tests; a Dockerfile that fails does not. */
 async function assertBuildable(stack: Stack): Promise<void> {
-  const { code, stdout, stderr } = await stack.shell('timeout 300 docker compose --progress plain build');
+  const { code, stdout, stderr } = await stack.shell('timeout 600 docker compose --progress plain build');
   if (code !== 0 && (code === 124 || NETWORK_FAULT.test(stdout + stderr)))
     throw new Error(`packages cannot be fetched: ${(stdout + stderr).slice(-500)}`);
 }

@@ -88,6 +88,7 @@ export async function prepareStack(engine: Engine): Promise<Stack> {
 }
 
 const PATIENT_RETRIES = 20;
+const PATIENT_TIMEOUT = '60s';
 const REPLICAS = ['mongo2', 'mongo3'];
 
 // biome-ignore lint/suspicious/noExplicitAny: what `docker inspect` writes
@@ -102,7 +103,7 @@ const toContainer = ({ Id, State }: any): Container => ({
 function makeOverlay(files: number, replicas: readonly string[]): object {
   const ulimits = { nofile: files };
   // That the machine is busy with other tests is not what these test: compose gives up at the first container that is unhealthy.
-  const healthcheck = { retries: PATIENT_RETRIES };
+  const healthcheck = { retries: PATIENT_RETRIES, timeout: PATIENT_TIMEOUT };
   const mongo = { image: IMAGES.mongo, ulimits, healthcheck };
   return {
     services: {
