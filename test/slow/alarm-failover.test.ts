@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Document, MongoClient, ObjectId } from 'mongodb';
-import { callApi, logIn } from '../support/api-call.js';
+import { callApi, callUntilAvailable, logIn } from '../support/api-call.js';
 import { ADMIN, testUri } from '../support/fixture.js';
 import { type Instance, startInstance } from '../support/instance.js';
 import { endPartitionLeases } from '../support/leases.js';
@@ -96,7 +96,7 @@ afterAll(async () => {
 });
 
 async function create(store: string, fields: object): Promise<string> {
-  const { status, body } = await callApi((instances[0] as Instance).url, token, 'POST', store, fields);
+  const { status, body } = await callUntilAvailable((instances[0] as Instance).url, token, 'POST', store, fields);
   expect([store, status, body.helper]).toEqual([store, 200, undefined]);
   return body._id;
 }

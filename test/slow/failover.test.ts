@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
+import { callUntilAvailable, logIn } from '../support/api-call.js';
 import { ADMIN } from '../support/fixture.js';
 import { type Instance, startInstance } from '../support/instance.js';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
@@ -115,19 +116,13 @@ test.each(FAULTS)(
 /** Writers, and clients that have received an event and so have a position to resume from. */
 async function startTraffic(name: string): Promise<{ clients: Client[]; writers: Writers }> {
   const urls = instances.map(({ url }) => url);
-  const call = async (path: string, body: object): Promise<{ token: string }> => {
-    const response = await fetch(`${urls[0]}/api/v1/${path}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', ...(token !== '' && { Authorization: `Bearer ${token}` }) },
-      body: JSON.stringify(body),
-    });
-    expect(response.status).toBe(200);
-    return (await response.json()) as { token: string };
-  };
-  let token = '';
-  token = (await call('auth/token', ADMIN)).token;
+  const [url] = urls as [string];
+  const token = await logIn(url, ADMIN);
   const objects = Array.from({ length: OBJECTS }, (_, at) => `${name}-${at}`);
-  for (const id of objects) await call('objects', { id, name: id });
+  for (const id of objects) {
+    const { status } = await callUntilAvailable(url, token, 'POST', 'objects', { id, name: id });
+    expect([200, 409]).toContain(status);
+  }
   const common = { token, urls };
   const clients = [
     ...urls.map((url) => startClient({ token, urls: [url], protocol: 4, restless: false })),

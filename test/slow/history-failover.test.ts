@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { MongoClient } from 'mongodb';
 import { LIMITS } from '../../src/core/limits.js';
 import { entityOf } from '../support/answers.js';
-import { callApi, logIn } from '../support/api-call.js';
+import { callApi, callUntilAvailable, logIn } from '../support/api-call.js';
 import { createPerson } from '../support/callers.js';
 import { ADMIN, startTestService, type TestService } from '../support/fixture.js';
 import { holdCommands } from '../support/held-commands.js';
@@ -66,7 +66,7 @@ interface Begun {
 }
 
 async function addPackets(url: string, token: string): Promise<void> {
-  await callApi(url, token, 'POST', 'objects', { id: 'car', name: 'Car' });
+  await callUntilAvailable(url, token, 'POST', 'objects', { id: 'car', name: 'Car' });
   for (let begin = 0; begin < PACKETS; begin += PER_POST) {
     // An export must not fit into the buffers on its way.
     const text = 'x'.repeat(1_000);

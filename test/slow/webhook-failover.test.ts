@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
-import { callApi, logIn } from '../support/api-call.js';
+import { callApi, callUntilAvailable, logIn } from '../support/api-call.js';
 import { ADMIN } from '../support/fixture.js';
 import { type Instance, startInstance } from '../support/instance.js';
 import { type ReplicaSet, startReplicaSet } from '../support/replica-set.js';
@@ -146,14 +146,14 @@ async function startTraffic(name: string): Promise<Traffic & { end(): Promise<vo
   const [url] = urls as [string];
   const token = await logIn(url, ADMIN);
   const objects = Array.from({ length: OBJECTS }, (_, at) => `${name}-${at}`);
-  for (const id of objects) await callApi(url, token, 'POST', 'objects', { id, name: id });
+  for (const id of objects) await callUntilAvailable(url, token, 'POST', 'objects', { id, name: id });
   receivers.clear();
   const common = { objects, events: ['object-packet', 'object-update'] };
   const handlers: string[] = [];
   for (const receiver of RECEIVERS) {
     const mode = receiver === 'failing-batch' ? 'batch' : 'object';
     const handler = { ...common, name: receiver, mode, url: receivers.url(receiver) };
-    const { status, body } = await callApi(url, token, 'POST', 'handlers', handler);
+    const { status, body } = await callUntilAvailable(url, token, 'POST', 'handlers', handler);
     expect(status).toBe(200);
     handlers.push(body._id);
   }

@@ -1,4 +1,6 @@
 /** Calls of a service that may be killed or frozen meanwhile: with a time-out, and without the checks of the fixture. */
+import { until } from './until.js';
+
 const TIMEOUT_MS = 60_000;
 
 export interface ApiAnswer {
@@ -25,9 +27,20 @@ export async function callApi(
   return { status: response.status, body: await response.json(), retryAfter: response.headers.get('retry-after') };
 }
 
+/** Calls again while the answer is 503: members that a busy machine delays elect a new primary at any time. What was stored all the same is a 409 then. */
+export async function callUntilAvailable(...call: Parameters<typeof callApi>): Promise<ApiAnswer> {
+  let answer: ApiAnswer | null = null;
+  const isAnswered = async () => {
+    answer = await callApi(...call);
+    return answer.status !== 503;
+  };
+  await until(isAnswered, `an answer to ${call[2]} ${call[3]}`);
+  return answer as unknown as ApiAnswer;
+}
+
 /** Logs in; gives the token. */
 export async function logIn(url: string, credentials: { login: string; password: string }): Promise<string> {
-  const { status, body } = await callApi(url, null, 'POST', 'auth/token', credentials);
+  const { status, body } = await callUntilAvailable(url, null, 'POST', 'auth/token', credentials);
   if (status !== 200) throw new Error(`login as ${credentials.login}: ${status}`);
   return body.token;
 }
