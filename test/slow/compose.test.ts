@@ -32,6 +32,7 @@ const HANDBOOK = 'docs/operations/deploy.md';
 const MONITORING = 'docs/operations/observability.md';
 
 const docker = (await prepareDocker()) as Docker;
+/** What is set from some test on. */
 const base: Record<string, string> = HAS_IPV6 ? {} : { ENABLE_IPV6: 'false' };
 const endings: (() => unknown)[] = [];
 let token: string;
@@ -154,9 +155,9 @@ function nameOf(tlsUrl: string): Promise<string | null> {
     'serves TLS, uses a renewed certificate without an interruption, and refuses an invalid one',
     async () => {
       const { folder } = docker.stack;
-      const settings = { ...base, TLS_CERT: join(folder, 'cert.pem'), TLS_KEY: join(folder, 'key.pem') };
+      Object.assign(base, { TLS_CERT: join(folder, 'cert.pem'), TLS_KEY: join(folder, 'key.pem') });
       certifyInto(folder, 'first.example');
-      await up(settings);
+      await up();
       const shows = (name: string) =>
         until(async () => (await nameOf(docker.tlsUrl)) === name, `${name} is shown`, CONTAINER_TIMEOUT_MS, 100);
       await shows('first.example');
@@ -172,7 +173,7 @@ function nameOf(tlsUrl: string): Promise<string | null> {
         code: 1,
         stderr: expect.stringContaining('TLS_CERT and TLS_KEY: the key belongs to another certificate'),
       });
-      await docker.stack.configure({ ...settings, TLS_CERT: join(folder, 'mistyped.pem') });
+      await docker.stack.configure({ ...base, TLS_CERT: join(folder, 'mistyped.pem') });
       expect((await docker.stack.shell('docker compose up -d')).code).not.toBe(0);
       expect(await readdir(folder)).not.toContain('mistyped.pem');
       expect(await nameOf(docker.tlsUrl)).toBe('second.example');
@@ -186,7 +187,7 @@ function nameOf(tlsUrl: string): Promise<string | null> {
     async () => {
       const { folder } = docker.stack;
       certifyInto(folder, 'last.example');
-      await up({ TLS_CERT: join(folder, 'cert.pem'), TLS_KEY: join(folder, 'key.pem') });
+      await up();
       await until(
         async () => (await nameOf(docker.tlsUrl)) === 'last.example',
         'TLS is spoken',
