@@ -49,8 +49,8 @@ const config: Config = {
   testSequencer: '<rootDir>/test/support/longest-first.mjs',
   // They wait more than they compute.
   maxWorkers: 3,
-  // Above the time-out of `until` (test/support/until.ts), which says what the test waited for.
-  testTimeout: 120_000,
+  // Longer than anything that a test waits for, so that it is the wait that fails and says what it waited for (test/support/until.ts).
+  testTimeout: 900_000,
   reporters: ['default', '<rootDir>/test/support/slowest-files-reporter.mjs'],
 };
 

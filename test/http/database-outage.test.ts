@@ -134,7 +134,7 @@ test('sends events to an EventSource that connected during an outage, after the 
   await until(hasReceived, 'the EventSource to receive a packet');
   source.close();
   expect(states).not.toContain(EventSource.CLOSED);
-}, 120_000);
+});
 
 test('closes the connection of an EventSource without an answer while the service waits for its database', async () => {
   const config = parseConfig({

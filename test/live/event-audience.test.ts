@@ -210,4 +210,4 @@ test('sends each socket exactly the predicted events', async () => {
   );
   // The model predicted events.
   expect(events).toBeGreaterThan(25 * RUNS);
-}, 180_000);
+});

@@ -26,4 +26,4 @@ test('sends the packets of many objects once each, with few database commands', 
   const packets = listener.received().filter(({ name }) => name === 'object-packet');
   expect(packets.map(({ payload }) => payload.mark)).toEqual(Array.from({ length: OBJECTS }, (_, nth) => nth));
   expect(commands).toBeLessThan(OBJECTS / 4);
-}, 120_000);
+});

@@ -69,4 +69,4 @@ test('receives every event once and in order while polling becomes a WebSocket',
     expect(received.map(([n]) => n)).toEqual(Array.from({ length: sent - first }, (_, at) => first + at));
     expect(new Set(received.map(([, position]) => position)).size).toBe(received.length);
   }
-}, 120_000);
+});

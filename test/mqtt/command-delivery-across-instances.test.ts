@@ -76,4 +76,4 @@ test(`executes ${COMMANDS} commands on devices that reconnect all the time, and 
   }
   await other.service.stop();
   await other.client.close();
-}, 240_000);
+});

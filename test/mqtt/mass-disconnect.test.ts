@@ -78,4 +78,4 @@ test('marks many devices offline once each after an outage of the database in wh
   const back = await connectAll();
   expect(await countOf(true)).toBe(2 * DEVICES);
   for (const { socket } of back) socket.destroy();
-}, 300_000);
+});

@@ -88,7 +88,7 @@ beforeAll(async () => {
     ruleIds[name] = await create('rules', { name, control: '300 days', ...fields });
   }
   for (let index = 0; index < OBJECTS; index++) ids.push(await create('objects', { id: `o${index}`, name: 'o' }));
-}, 120_000);
+});
 
 afterAll(async () => {
   await Promise.all(instances.map((instance) => instance.stop()));

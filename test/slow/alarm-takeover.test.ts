@@ -15,7 +15,7 @@ const endings: (() => unknown)[] = [];
 beforeAll(async () => {
   set = await startReplicaSet({ members: 1 });
   service = await startTestService({}, set.uri('vigil'));
-}, 120_000);
+});
 
 afterAll(async () => {
   for (const end of endings.reverse()) await end();
@@ -49,4 +49,4 @@ test('reads the objects once, not for each partition', async () => {
   await second.admin('POST', 'objects/pump/packets', { t: 9 });
   await until(async () => (await db.collection('alarms').countDocuments()) === 1, 'an alarm');
   expect(await scans()).toBeLessThanOrEqual(2);
-}, 120_000);
+});

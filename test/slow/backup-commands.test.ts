@@ -90,7 +90,7 @@ test('restores a backup that was made while the service ran into another data fo
   const objects = await fetch(`${restored.url}/api/v1/objects`, { headers: await logIn(restored.url) });
   expect(await objects.json()).toMatchObject([{ id: 'truck-7', name: 'Truck 7' }]);
   await stop(restored.program);
-}, 180_000);
+});
 
 test.each([
   ['backup', [], '--to is missing'],

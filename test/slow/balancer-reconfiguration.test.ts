@@ -220,7 +220,7 @@ async function answerToEventSource(url: string): Promise<string> {
     const isLate = () => readFileSync(join(balancer.folder, 'run', 'late'), 'utf8').includes(host);
     await until(() => !has() && !isLate(), 'the instance is left out');
     expect([(await fetch(`${url}/api/v1`)).status, ending.child.exitCode]).toEqual([200, null]);
-  }, 120_000);
+  });
 
   test('leaves out an instance that lost its database while another one has it, and none if all lost it', async () => {
     const opsUrl = instances[0]?.service.opsUrl ?? '';
@@ -239,7 +239,7 @@ async function answerToEventSource(url: string): Promise<string> {
     for (const line of lines) await line.mend();
     await until(async () => (await isReady(0)) && (await isReady(1)), 'both are ready');
     await hasBoth('in the end');
-  }, 180_000);
+  });
 });
 
 (HAS_NGINX ? describe : describe.skip)('nginx before servers that answer as instances do', () => {

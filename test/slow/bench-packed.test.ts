@@ -32,4 +32,4 @@ test('measures made data and a recording, beside Parquet', async () => {
   } finally {
     await rm(folder, { recursive: true });
   }
-}, 600_000);
+});

@@ -27,5 +27,4 @@ test.each(TRANSPORTS)(
     expect(sent.length).toBeGreaterThanOrEqual(RECONNECTIONS);
     expect(received).toEqual(sent);
   },
-  600_000,
 );

@@ -71,4 +71,4 @@ test('sends events to all clients that reconnect after a restart', async () => {
   expect((await send('objects/car/packets', { mark: 2 })).status).toBe(200);
   await until(() => received.get(2)?.size === SOCKETS, 'all receive the second packet');
   expect(service.child.exitCode).toBeNull();
-}, 300_000);
+});

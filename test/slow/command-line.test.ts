@@ -271,4 +271,4 @@ test('runs the examples of its document', async () => {
   expect(result).toMatchObject({ code: 0, stderr: expect.not.stringContaining('Bad Request') });
   expect(result.stdout).toContain('truck-7  Truck 7');
   expect(readFileSync(join(folder, 'truck-7.csv'), 'utf8')).toContain('speed');
-}, 180_000);
+});

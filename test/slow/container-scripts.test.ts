@@ -70,7 +70,7 @@ test('makes the first backup, waits for the next one, keeps the newest and remov
   const names = await readdir(folder);
   expect(names).toEqual(expect.arrayContaining([made, 'mine']));
   expect(names.filter((name) => /^2026-01-|partial/.test(name))).toEqual([]);
-}, 180_000);
+});
 
 test.each([
   ['BACKUP_EVERY', '24 hours'],
@@ -97,4 +97,4 @@ test('reports a ready instance as healthy, and others with the reason', async ()
   await line.mend();
   await answers(0, /ready/);
   expect(await ask(String(await findFreePort()))).toEqual([1, '']);
-}, 120_000);
+});

@@ -52,7 +52,7 @@ beforeAll(async () => {
   for (const id of PUBLISHED) await callApi(url, token, 'POST', 'objects', { id, name: id, config: { auth: AUTH } });
   writers = startWriters([url], token, WRITTEN);
   devices = await startDevices(mqttUrl, PUBLISHED);
-}, 120_000);
+});
 
 afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end();
@@ -160,28 +160,24 @@ test.each<[fault: string, cause: (processId: number) => Promise<void>]>([
       }
     },
   ],
-])(
-  'stores and sends every acknowledged packet once after mongod %s, and keeps users logged in',
-  async (_, cause) => {
-    // Opened first: what a device writes in between is among those before.
-    const listener = await openListener(url, token);
-    endings.push(listener.close);
-    const before = new Set((await expectStored(false)).map(({ _id }) => _id));
-    await startStreams();
-    await cause(await mongodId());
-    await untilFlowing();
-    await stopStreams();
-    const stored = await expectStored(false);
-    await expectReceived(
-      listener,
-      stored.filter(({ _id }) => !before.has(_id)),
-    );
-    expect(listener.socket.connected).toBe(true);
-    expect((await callApi(url, token, 'GET', 'auth')).status).toBe(200);
-    expect((await callApi(url, await logIn(url, ADMIN), 'GET', 'auth')).status).toBe(200);
-  },
-  180_000,
-);
+])('stores and sends every acknowledged packet once after mongod %s, and keeps users logged in', async (_, cause) => {
+  // Opened first: what a device writes in between is among those before.
+  const listener = await openListener(url, token);
+  endings.push(listener.close);
+  const before = new Set((await expectStored(false)).map(({ _id }) => _id));
+  await startStreams();
+  await cause(await mongodId());
+  await untilFlowing();
+  await stopStreams();
+  const stored = await expectStored(false);
+  await expectReceived(
+    listener,
+    stored.filter(({ _id }) => !before.has(_id)),
+  );
+  expect(listener.socket.connected).toBe(true);
+  expect((await callApi(url, token, 'GET', 'auth')).status).toBe(200);
+  expect((await callApi(url, await logIn(url, ADMIN), 'GET', 'auth')).status).toBe(200);
+});
 
 test('answers 503 to every kind of request while mongod is frozen', async () => {
   await callApi(url, token, 'POST', 'objects', { id: 'o', name: 'O' });
@@ -208,7 +204,7 @@ test('answers 503 to every kind of request while mongod is frozen', async () => 
   process.kill(processId, 'SIGCONT');
   const isBack = async () => (await callApi(url, token, 'GET', 'objects')).status === 200;
   await until(isBack, 'the service to answer 200');
-}, 120_000);
+});
 
 test('closes the sockets of clients of both protocols that connect while mongod is frozen; the clients reconnect', async () => {
   // The service has to ask the database for the user of a new token.
@@ -235,7 +231,7 @@ test('closes the sockets of clients of both protocols that connect while mongod 
   expect(clients.map(({ events }) => events)).toEqual([[], [], [], []]);
   process.kill(processId, 'SIGCONT');
   await until(() => clients.every(({ socket }) => socket.connected), 'every client to be connected');
-}, 120_000);
+});
 
 test('starts again with all acknowledged packets after the service was killed, and devices send the others again', async () => {
   await startStreams();
@@ -247,4 +243,4 @@ test('starts again with all acknowledged packets after the service was killed, a
   await stopStreams();
   await expectStored(true);
   expect(await service.end('SIGTERM')).toBe(0);
-}, 180_000);
+});

@@ -60,7 +60,7 @@ test('reports how much space a new database needs, and starts an existing one wi
   await client.close();
   await database.stop();
   expect(index).toBe('id_1');
-}, 120_000);
+});
 
 test('waits for free space while mongod fails on the full disk, and then continues with all data', async () => {
   if (!isMounted) return;
@@ -114,4 +114,4 @@ test('waits for free space while mongod fails on the full disk, and then continu
   await supervised.stop();
   fillDisk();
   await expect(start()).rejects.toThrow(/^The disk is full: .* has \d+ MiB free.*Free some space/);
-}, 120_000);
+});

@@ -13,7 +13,7 @@ let instance: Instance;
 
 beforeAll(async () => {
   instance = await startInstance(testUri(), { env: { WEBHOOK_NETWORKS: '127.0.0.1' }, limits });
-}, 120_000);
+});
 afterAll(() => instance?.stop());
 
 test('tells the alarms that are still raised after the gateway is back', async () => {
@@ -41,4 +41,4 @@ test('tells the alarms that are still raised after the gateway is back', async (
   await call('POST', 'objects/lost/packets', { online: true });
   await until(() => receiver.received.length > 1, 'its end');
   expect(receiver.received[1]?.text).toContain('Cleared');
-}, 120_000);
+});

@@ -39,7 +39,7 @@ beforeAll(async () => {
   }
   // Until the last of so many changes is seen, the process is late with everything.
   await service.settled();
-}, 180_000);
+});
 
 /** Creates a request without waiting for its answer. */
 function ask(path: string, token = tenants.noisy.token): ClientRequest {
@@ -70,7 +70,7 @@ test('answers another caller while many counts of one wait', async () => {
     return true;
   };
   await until(answerAnother, 'many counts to wait');
-}, 180_000);
+});
 
 test('refuses the lists of one caller with 429 beyond the number that may wait, and no list of another', async () => {
   const statuses: (number | undefined)[] = [];
@@ -122,7 +122,7 @@ test('ends a count in the database when its client disconnects', async () => {
   };
   await until(endOne, 'a count was ended');
   await db.command({ profile: 0 });
-}, 120_000);
+});
 
 test('answers all concurrent requests for the same list, also when one of the clients disconnects', async () => {
   const path = 'labels?limit=5000&only=name';
@@ -151,4 +151,4 @@ test('counts the time of the database towards RATE_LIMIT', async () => {
   } finally {
     await counted.stop();
   }
-}, 120_000);
+});

@@ -22,7 +22,7 @@ const devices: RawDevice[] = [];
 beforeAll(async () => {
   set = await startReplicaSet({ members: 1 });
   service = await startTestService({}, set.uri('vigil'));
-}, 120_000);
+});
 
 afterAll(async () => {
   for (const { socket } of devices) socket.destroy();

@@ -13,7 +13,7 @@ beforeAll(async () => {
   set = await startReplicaSet({ electionMs: 600_000 });
   service = await startTestService({}, set.uri('vigil'));
   await service.admin('POST', 'objects', { id: 'car', name: 'Car' });
-}, 120_000);
+});
 
 afterAll(async () => {
   await service?.stop();
@@ -55,4 +55,4 @@ test('answers 503 to a write that is not durable, and sends its event only when 
   expect(updates.map(({ payload: { before, after } }) => ({ before, after }))).toEqual([
     { before: { status: '' }, after: { status: 'unsure' } },
   ]);
-}, 120_000);
+});

@@ -22,7 +22,7 @@ beforeAll(async () => {
   const uri = testUri();
   instance = await startInstance(uri, { env: { WEBHOOK_NETWORKS: '127.0.0.1' }, limits });
   database = await new MongoClient(uri).connect();
-}, 120_000);
+});
 afterAll(async () => {
   await instance?.stop();
   await database?.close();
@@ -67,4 +67,4 @@ test('loses no message when its instance is killed, and repeats only those in fl
   }, 'every message to be sent');
   const expected = (await rowsOf()).map(({ _id }) => [String(_id), (open.get(String(_id)) ?? 0) + 1]);
   expect([...countById()].sort()).toEqual(expected.sort());
-}, 120_000);
+});

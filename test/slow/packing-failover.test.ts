@@ -41,7 +41,7 @@ beforeAll(async () => {
   instance = await startInstance(set.uri('vigil'), { env: { PACK_AFTER: '1s' }, limits });
   client = await new MongoClient(set.uri('vigil')).connect();
   token = await logIn(instance.url, ADMIN);
-}, 120_000);
+});
 afterAll(async () => {
   await instance?.stop();
   await client?.close();
@@ -130,7 +130,6 @@ test.each(inRounds(steps))(
     await restart();
     await checkHistory(history, before);
   },
-  120_000,
 );
 
 /** In the first one, buckets wait for as long as this test may take to see them. */
@@ -154,7 +153,6 @@ test.each(inRounds(moments))(
     await restart();
     await checkHistory(history, before);
   },
-  120_000,
 );
 
 test.each(ROUNDS)(
@@ -171,7 +169,6 @@ test.each(ROUNDS)(
     await until(isBack, 'the service to answer 200', WAIT_MS);
     await checkHistory(history, before);
   },
-  120_000,
 );
 
 const unpackings: readonly Omit<Holding, 'database'>[] = [
@@ -206,5 +203,4 @@ test.each(ROUNDS)(
       await checkHistory({ ...history, sent: kept }, left);
     }
   },
-  180_000,
 );

@@ -3,10 +3,8 @@ import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-// npm and the compiler take long on a busy machine.
-jest.setTimeout(600_000);
 let base: string;
 
 async function write(name: string, content: string | object): Promise<void> {

@@ -16,7 +16,7 @@ let service: TestService;
 beforeAll(async () => {
   set = await startReplicaSet({ members: 1 });
   service = await startTestService({}, set.uri('vigil'));
-}, 120_000);
+});
 
 afterAll(async () => {
   await service?.stop();
@@ -51,4 +51,4 @@ test('keeps the connection, and the device online', async () => {
   expect(await state()).toMatchObject({ online: true });
   expect([closes, device.connected]).toEqual([0, true]);
   await device.endAsync();
-}, 120_000);
+});

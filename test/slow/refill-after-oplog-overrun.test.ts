@@ -43,7 +43,7 @@ beforeAll(async () => {
   broker.clients()[0]?.send('objects/tram/base/state', '{"n":1}');
   const hasReceived = async () => (await call(first(), 'GET', 'objects/tram/packets')).length > 0;
   await until(hasReceived, 'the first packet of the device behind the broker');
-}, 120_000);
+});
 
 afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end();
@@ -230,7 +230,7 @@ test('sends packets that no instance had processed when the only one was killed'
   await until(() => back.received().length > 0, 'the gap');
   expect(back.received()[0]).toMatchObject({ name: 'gap', payload: { reason: 'history gone', from: since } });
   await expectDelivered(paths, await sendPackets(first(), 2));
-}, 240_000);
+});
 
 test('sends every packet although the instance is killed during the refill', async () => {
   const paths = await createHandlers(first(), 'again');
@@ -246,7 +246,7 @@ test('sends every packet although the instance is killed during the refill', asy
   await first().kill();
   await startAgain();
   await expectDelivered(paths, unprocessed);
-}, 240_000);
+});
 
 test('sends packets that were stored while an instance was frozen, also to handlers that were created meanwhile', async () => {
   instances.push(await start());
@@ -275,4 +275,4 @@ test('sends packets that were stored while an instance was frozen, also to handl
   expect(commands).toEqual(['base/commands/stop']);
   await until(() => sentToBroker('halt') > 0, 'the command at the broker');
   await expectDelivered(paths, await sendPackets(frozen, 1));
-}, 240_000);
+});

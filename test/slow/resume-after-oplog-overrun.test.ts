@@ -18,7 +18,7 @@ beforeAll(async () => {
   service = await startTestService({}, uri);
   client = await new MongoClient(uri).connect();
   await service.admin('POST', 'objects', { id: 'car', name: 'Car' });
-}, 120_000);
+});
 
 afterAll(async () => {
   await instance?.stop();
@@ -49,7 +49,7 @@ test('sends one gap and then new events to a client whose position left the oplo
   // The first instance followed the oplog all the time.
   expect(service.logLines.filter((line) => line.includes('change stream cannot be resumed'))).toEqual([]);
   back.close();
-}, 120_000);
+});
 
 test('closes the sockets of an instance whose position left the oplog; clients reconnect to one gap and then new events', async () => {
   const token = await service.tokenOf(ADMIN.login, ADMIN.password);
@@ -82,4 +82,4 @@ test('closes the sockets of an instance whose position left the oplog; clients r
   const isLogged = async () => (await instance.log()).includes('change stream cannot be resumed');
   await until(isLogged, 'the lost position to be logged');
   back.close();
-}, 120_000);
+});

@@ -22,7 +22,7 @@ beforeAll(async () => {
   const uri = cluster.uri('vigil');
   first = await startTestService({}, uri);
   second = await startTestService({}, uri);
-}, 120_000);
+});
 
 afterAll(async () => {
   await second?.service.stop();
@@ -137,7 +137,7 @@ const shard = (uri: string) =>
     await until(() => liveOf(back.received()).length >= 2, 'what was missed');
     expect(back.received().map(({ name, payload }) => payload.live ?? name)).toEqual([20, 21]);
     back.close();
-  }, 120_000);
+  });
 
   test('removes the packets of a removed object from all shards', async () => {
     const id = objects.at(-1);

@@ -12,7 +12,7 @@ let mongod: LocalMongod;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'vigil-standalone-'));
   mongod = await startLocalMongod(folder);
-}, 90_000);
+});
 
 afterAll(async () => {
   await mongod?.kill();

@@ -12,5 +12,4 @@ test.each(['README.md', 'docs/tutorial.md'])(
     expect(given).toEqual(shown);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   },
-  300_000,
 );

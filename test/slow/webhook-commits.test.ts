@@ -15,7 +15,7 @@ beforeAll(async () => {
   receiver = await startReceiver();
   service = await startTestService({ env: { WEBHOOK_NETWORKS: '127.0.0.1', OPS_PORT: '0' } }, set.uri('vigil'));
   await becomesLive(service);
-}, 120_000);
+});
 
 afterAll(async () => {
   await service?.stop();
@@ -64,4 +64,4 @@ test('sends a message once that is read before its commit is answered', async ()
   await until(() => numbers().includes(2), 'the third message');
   await until(async () => (await rows()) === 0, 'all results to be stored');
   expect(numbers().filter((n) => n > 0)).toEqual([1, 2]);
-}, 120_000);
+});

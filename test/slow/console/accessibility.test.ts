@@ -52,7 +52,7 @@ beforeAll(async () => {
   await service.admin('POST', 'models', { name: 'Pump' });
   const area = { type: 'Polygon', coordinates: [[0, 1, 2, 0].map((degrees) => [degrees, degrees ** 2])] };
   await service.admin('POST', 'geofences', { name: 'Yard', geometry: area });
-}, 120_000);
+});
 
 /** Opens every page in turn, and lists what each check finds wrong with which. */
 async function checkPages<Name extends string>(

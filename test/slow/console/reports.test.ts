@@ -39,7 +39,7 @@ beforeAll(async () => {
   await create('van 10', [...drive(lastWeekMs(), 40), ...drive(lastWeekMs() + HOURS_LATER_MS, 10)]);
   await create('van 11', []);
   await service.admin('POST', 'objects', { id: 'other', name: 'other' });
-}, 60_000);
+});
 
 /** From a time to today, as the address of the page has it. */
 const daysOf = (fromMs: number): string => {

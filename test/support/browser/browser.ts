@@ -1,6 +1,6 @@
 /** A real browser for tests of the console: pages that are logged in, that report every error, and that leave evidence of a failed test. */
 import { basename } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { launchChromium, PLAIN_PAGES } from '../../../scripts/bench/chromium.js';
 import { logIn } from '../../../scripts/bench/console-pages.js';
@@ -10,12 +10,9 @@ import { createRecord, keepEvidence, type PageRecord } from './evidence.js';
 import { RECORD_NOTICES } from './notices.js';
 
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true } as const;
-const FETCH_MS = 300_000;
 const WAIT_MS = 60_000;
 /** The arguments of a browser whose pages have no map, for tests of what is beside it: a map takes most of the time of its page. */
 export const WITHOUT_MAPS: readonly string[] = ['--disable-3d-apis'];
-/** Longer than anything that a test waits for, so that it is the wait that fails, and says what it waited for. */
-const TEST_MS = 600_000;
 
 // The service shares a process with what drives the browser: on a busy machine it may stand still for longer than it waits for its
 // database, and would answer that the database is away.
@@ -49,7 +46,6 @@ afterAll(async () => {
 
 /** Every page of a test must be free of errors of the script, of the console and of the policy. Parts of a file share one browser. */
 export function useBrowser(service: Pick<TestService, 'url'>, moreArguments: readonly string[] = []): TestBrowser {
-  jest.setTimeout(TEST_MS);
   const key = moreArguments.join(' ');
   const contexts = new Set<BrowserContext>();
   const sessions = new Map<string, Session>();
@@ -59,7 +55,7 @@ export function useBrowser(service: Pick<TestService, 'url'>, moreArguments: rea
   beforeAll(async () => {
     if (!browsers.has(key)) browsers.set(key, launchChromium([PLAIN_PAGES, ...moreArguments]));
     await browsers.get(key);
-  }, FETCH_MS);
+  });
   afterEach(async () => {
     const errors = records.flatMap((record) => record.errors);
     const unexpected = errors.filter((error) => !expected.some((form) => form.test(error)));
