@@ -27,7 +27,10 @@ export async function callApi(
   return { status: response.status, body: await response.json(), retryAfter: response.headers.get('retry-after') };
 }
 
-/** Calls again while the answer is 503: members that a busy machine delays elect a new primary at any time. What was stored all the same is a 409 then. */
+/**
+ * Calls again while the answer is 503: members that a busy machine delays elect a new primary at any time. What was stored all the same
+ * is a 409 then, where the caller chose its id.
+ */
 export async function callUntilAvailable(...call: Parameters<typeof callApi>): Promise<ApiAnswer> {
   let answer: ApiAnswer | null = null;
   const isAnswered = async () => {
