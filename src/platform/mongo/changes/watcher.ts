@@ -78,7 +78,7 @@ interface State {
   stats: { -readonly [K in keyof WatcherStats]: WatcherStats[K] };
 }
 
-/** Opens the stream. When it resolves, every later change will be delivered. */
+/** Connects and opens the stream; may be called again after a failure. When it resolves, every later change will be delivered. */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const stats = { restarts: 0, gaps: 0, skipped: 0, lagMs: null, lastReplyAtMs: 0 };
   const state: State = {
@@ -91,6 +91,8 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     faults: 0,
     stats,
   };
+  // A client whose first command fails never recovers; one that failed to connect can connect again.
+  await options.client.connect();
   await open(options, state);
   state.stats.lastReplyAtMs = options.now();
   const running = run(options, state);
