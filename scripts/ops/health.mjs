@@ -1,6 +1,7 @@
 /**
  * The health check of Docker: reports whether this instance is ready. Docker restarts an ended container but not a hanging one, so
- * this script ends an instance that has not answered for a minute. An unavailable database is no reason to do so.
+ * this script ends an instance that takes connections and has not answered for a minute. An unavailable database is no reason to do
+ * so, nor is a start that takes long: until the instance listens, connections are refused.
  */
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +13,12 @@ const base = `http://127.0.0.1:${process.env.OPS_PORT || 9464}`;
 /** Written at the first missing answer: its age is the duration of the silence. */
 const mark = join(tmpdir(), 'vigil-silent');
 
-const ask = (path) => fetch(`${base}${path}`, { signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => null);
+let isRefused = false;
+const ask = (path) =>
+  fetch(`${base}${path}`, { signal: AbortSignal.timeout(ANSWER_MS) }).catch((error) => {
+    isRefused = error.cause?.code === 'ECONNREFUSED';
+    return null;
+  });
 
 /** The service is the child of Docker's init process. */
 function endService() {
@@ -26,7 +32,7 @@ function endService() {
 }
 
 const ready = await ask('/ready');
-if (ready !== null || (await ask('/health')) !== null) {
+if (ready !== null || (await ask('/health')) !== null || isRefused) {
   rmSync(mark, { force: true });
   if (ready !== null) process.stdout.write(await ready.text());
 } else {

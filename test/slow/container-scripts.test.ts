@@ -1,5 +1,7 @@
 /** The scripts that docker-compose.yml runs beside the service: scheduled backups, and the health check. */
+import { once } from 'node:events';
 import { cp, mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
@@ -81,14 +83,15 @@ test.each([
   expect(output()).toMatch(new RegExp(`^${name}: expected`));
 });
 
+async function checkHealth(port = opsPort): Promise<[code: number | null, output: string]> {
+  const { ended, output } = startProgram(['scripts/ops/health.mjs'], { OPS_PORT: port, TMPDIR: folder });
+  return [await ended, output()];
+}
+
 test('reports a ready instance as healthy, and others with the reason', async () => {
-  const ask = async (port = opsPort): Promise<[number | null, string]> => {
-    const { ended, output } = startProgram(['scripts/ops/health.mjs'], { OPS_PORT: port, TMPDIR: folder });
-    return [await ended, output()];
-  };
   const answers = (code: number, text: RegExp) =>
     until(async () => {
-      const [ended, said] = await ask();
+      const [ended, said] = await checkHealth();
       return ended === code && text.test(said);
     }, `an answer like ${text}`);
   await answers(0, /ready/);
@@ -96,5 +99,16 @@ test('reports a ready instance as healthy, and others with the reason', async ()
   await answers(1, /"reasons":\["/);
   await line.mend();
   await answers(0, /ready/);
-  expect(await ask(String(await findFreePort()))).toEqual([1, '']);
+});
+
+test('counts the time for which an instance takes connections without an answer, but not the time before it listens', async () => {
+  const port = await findFreePort();
+  const isCounted = async () => (await readdir(folder)).includes('vigil-silent');
+  expect([await checkHealth(String(port)), await isCounted()]).toEqual([[1, ''], false]);
+  const hanging = createServer().listen(port, '127.0.0.1');
+  endings.push(() => hanging.close());
+  await once(hanging, 'listening');
+  expect([await checkHealth(String(port)), await isCounted()]).toEqual([[1, ''], true]);
+  hanging.close();
+  expect([await checkHealth(String(port)), await isCounted()]).toEqual([[1, ''], false]);
 });
