@@ -23,6 +23,7 @@ until_s() {
 
 is_healthy() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$1")" = healthy ]; }
 knows() { docker compose exec -T proxy grep -q "^server $1:" /tmp/peers.conf; }
+forgets() { docker compose exec -T proxy sh -c '! grep -q "^server $0:" /tmp/peers.conf' "$1"; }
 is_member() {
   docker compose exec -T "$1" mongosh --quiet --eval \
     "const h = db.adminCommand('hello'); quit(h.isWritablePrimary || h.secondary ? 0 : 1)"
@@ -49,11 +50,20 @@ start_one() {
   fail 'The new version did not become ready and was removed. The old version keeps running'
 }
 
+# However slow the machine is, an instance ends only after the load balancer has stopped sending requests to it.
+let_go() {
+  docker compose exec -T proxy sh -c 'echo "$0:$PEERS_PORT" > /tmp/leaving' "$1"
+  until_s forgets "$1" || fail 'The load balancer still uses the old instance, which keeps running beside the new one'
+}
+keep_all() { docker compose exec -T proxy rm -f /tmp/leaving > /dev/null 2>&1 || true; }
+
 replace_instances() {
   for old in $(docker compose ps -q app); do
     start_one
+    let_go "$(address_of "$old")"
     docker stop "$old" > /dev/null
     docker rm "$old" > /dev/null
+    keep_all
     say "  replaced one instance"
   done
 }
@@ -75,7 +85,7 @@ if [ "${1:-}" = --stop ]; then
 fi
 was=$(list_migrations "$(docker compose ps -q app | head -n 1)")
 candidate=$(docker create --pull never vigil)
-trap 'docker rm -v "$candidate" > /dev/null' EXIT
+trap 'keep_all; docker rm -v "$candidate" > /dev/null' EXIT
 will=$(list_migrations "$candidate")
 [ "$was" = "$will" ] || fail 'This version has a migration, so it cannot run beside the old one.
 Create a backup, then run: scripts/ops/update.sh --stop'

@@ -222,6 +222,18 @@ async function answerToEventSource(url: string): Promise<string> {
     expect([(await fetch(`${url}/api/v1`)).status, ending.child.exitCode]).toEqual([200, null]);
   });
 
+  test('sends nothing to an instance that is to be stopped until the file that names it is removed', async () => {
+    const balancer = await start({}, instances);
+    const has = (at: number) => peersOf(balancer).includes(`server ${hostOf(at)} `);
+    expect([has(0), has(1)]).toEqual([true, true]);
+    const leaving = join(balancer.folder, 'run', 'leaving');
+    writeFileSync(leaving, `${hostOf(1)}\n`);
+    await until(() => !has(1), 'the second is left out');
+    expect(has(0)).toBe(true);
+    rmSync(leaving);
+    await until(() => has(1), 'the second is back');
+  });
+
   test('leaves out an instance that lost its database while another one has it, and none if all lost it', async () => {
     const opsUrl = instances[0]?.service.opsUrl ?? '';
     const balancer = await start({ env: { READY_PORT: new URL(opsUrl).port } }, instances);
