@@ -9,7 +9,7 @@ import { MongoClient } from 'mongodb';
 
 const WAIT_MS = Number(process.env.WAIT_MS || 120_000);
 const POLL_MS = 500;
-const SELECTION_MS = 2_000;
+const SELECTION_MS = 10_000;
 const USER_EXISTS = 51_003;
 // With only MONGODB_HOST, an existing replica set stays unchanged.
 const { MONGODB_MEMBERS = '', MONGODB_HOST = 'mongo:27017' } = process.env;
