@@ -2,13 +2,20 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { defaultCacheFolder } from '../../src/config.js';
-import { isFreePort, pathsOf } from '../../src/platform/mongo/embedded/instance.js';
+import {
+  bringUp,
+  type InstanceSettings,
+  isFreePort,
+  pathsOf,
+  startInstance,
+  uriOf,
+} from '../../src/platform/mongo/embedded/instance.js';
 import { findMongod } from '../../src/platform/mongo/embedded/mongod.js';
 import { type Embedded, startEmbedded } from '../../src/platform/mongo/embedded/start.js';
 import { startReady, supervise } from '../../src/platform/mongo/embedded/supervise.js';
@@ -17,6 +24,7 @@ import { until } from '../support/until.js';
 
 const searchPath = process.env.PATH ?? '';
 const cacheFolder = defaultCacheFolder(process.env, homedir(), process.platform);
+const quiet = { info() {}, warn() {} };
 const endings: (() => Promise<unknown>)[] = [];
 
 afterEach(async () => {
@@ -229,22 +237,53 @@ test('reports why mongod refuses its files, and releases the folder', async () =
   await expect(start(folder)).rejects.toThrow(/mongod exited/);
 });
 
+/** What a run of mongod needs, for a folder in which the embedded database was started before. */
+async function settingsIn(folder: string): Promise<InstanceSettings> {
+  const ours = join(folder, 'mongodb');
+  const mongod = await findMongod({ binary: null, searchPath, cacheFolder, log: quiet });
+  const port = Number(await readFile(pathsOf(ours).port, 'utf8'));
+  expect(await isFreePort(port)).toBe(true);
+  return { mongod, folder: ours, port, key: await readFile(pathsOf(ours).key, 'utf8'), cacheSizeMb: 256 };
+}
+
 test('gives up a mongod that does not start any more, with the reason', async () => {
   const folder = await makeFolder();
   await (await start(folder)).stop();
-  const ours = join(folder, 'mongodb');
-  const log = { info() {}, warn() {} };
-  const found = await findMongod({ binary: null, searchPath, cacheFolder, log });
+  const found = await settingsIn(folder);
   const file = join(folder, 'program');
-  await symlink(found.file, file);
-  const port = Number(await readFile(pathsOf(ours).port, 'utf8'));
-  expect(await isFreePort(port)).toBe(true);
-  const key = await readFile(pathsOf(ours).key, 'utf8');
-  const settings = { mongod: { ...found, file }, folder: ours, port, key, cacheSizeMb: 256 };
+  await symlink(found.mongod.file, file);
+  const settings = { ...found, mongod: { ...found.mongod, file } };
   const instance = await startReady(settings);
-  const supervised = supervise(instance, settings, log, { failedStarts: 3, longestPauseMs: 20 });
+  const supervised = supervise(instance, settings, quiet, { failedStarts: 3, longestPauseMs: 20 });
   endings.push(() => supervised.stop());
   await rm(file);
   instance.child.kill('SIGKILL');
   expect(await supervised.whenExited).toMatch(/ENOENT/);
+});
+
+test('waits for a mongod that takes connections long before it answers', async () => {
+  const folder = await makeFolder();
+  await (await start(folder)).stop();
+  const settings = await settingsIn(folder);
+  const instance = startInstance(settings);
+  endings.push(async () => {
+    instance.child.kill('SIGKILL');
+    await instance.ended;
+  });
+  // The driver tries twice a second, and a command gives up after 5 s.
+  let refusals = 15;
+  const before = createServer((near) => {
+    near.on('error', () => {});
+    if (refusals-- > 0) return void near.destroy();
+    const far = connect(settings.port, '127.0.0.1');
+    far.on('error', () => {}).on('close', () => near.destroy());
+    near.on('close', () => far.destroy());
+    near.pipe(far).pipe(near);
+  });
+  endings.push(async () => before.close());
+  await once(before.listen(0, '127.0.0.1'), 'listening');
+  const { port } = before.address() as AddressInfo;
+  await bringUp(instance, { ...settings, port });
+  await notesOf(uriOf(settings.key, port)).insertOne({ _id: 1 });
+  expect(refusals).toBeLessThan(0);
 });

@@ -115,6 +115,8 @@ export async function bringUp({ ended }: Instance, { key, port }: InstanceSettin
       isNew = true;
     };
     await until(() => isListening(port), isOver.signal);
+    // By itself, a client whose first command finds no server never connects again.
+    await until(() => client.connect().then(() => true), isOver.signal);
     await until(() => setUpReplicaSet(admin, port, noteNew), isOver.signal);
     await until(async () => (await admin.command({ hello: 1 })).isWritablePrimary, isOver.signal);
     await until(() => keepFilesReadable(admin, isNew), isOver.signal);
