@@ -10,7 +10,7 @@ import { createFormulaReporter } from './accounts/formula-audit.js';
 import { createIdentity, type Identity } from './accounts/identity.js';
 import { createPasswords, generatePassword, type Passwords } from './accounts/passwords.js';
 import { createChangeRecorder } from './accounts/request-audit.js';
-import { findKey } from './accounts/seed.js';
+import { findKey, type KeyName } from './accounts/seed.js';
 import { type Caches, createCaches } from './caches.js';
 import { noteReceipt } from './commands/network-store.js';
 import { type CommandWaiters, createCommandWaiters } from './commands/waiters.js';
@@ -84,9 +84,10 @@ export interface Context {
 /** Creates and connects every component. Waits for the database while it is unavailable. */
 export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Promise<Context> {
   const { config, log, now, entry, ops, secrets } = deps;
+  const { ending } = lifecycle;
   const passwords = await createPasswords();
-  const prepared = await findPrepared(deps, passwords, lifecycle.ending);
-  const preparedForLists = await findListDatabase(deps, lifecycle.ending);
+  const prepared = await findPrepared(deps, passwords, ending);
+  const preparedForLists = await findListDatabase(deps, ending);
   for (const { client } of [prepared, preparedForLists]) lifecycle.onShutdown(() => client.close());
   let watcher: Watcher | null = null;
   const isLive = (): boolean => watcher?.isLive() ?? false;
@@ -112,15 +113,15 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   const commandWaiters = createCommandWaiters();
   const downlinks = createOwnDownlinks(deps, database);
   const watched = { database, caches, identity, audit, isLive };
-  const devices = await createDeviceServices({ ...deps, ...watched, noteCommandAddress: downlinks.note });
+  const devices = await createDeviceServices({ ...deps, ...watched, ending, noteCommandAddress: downlinks.note });
   const { gateway } = devices;
   const { refusedPackets, refusedPayloads, answerCommands } = devices;
   for (const one of [refusedPackets, refusedPayloads, answerCommands]) lifecycle.onShutdown(() => one.stop());
   const onOutcome = ops.metrics.webhookEnded;
   const workers = createWorkers({ ...deps, database, caches, audit, onOutcome, deliveredToMs });
-  const settings = createSettings({ database, signal: lifecycle.ending, log: log.child({ module: 'settings' }) });
+  const settings = createSettings({ database, signal: ending, log: log.child({ module: 'settings' }) });
   const shared = { ...deps, ...jobs, database, caches, settings };
-  const opened = { ...shared, commandWaiters, feed, gateway, downlinks, workers, ending: lifecycle.ending };
+  const opened = { ...shared, commandWaiters, feed, gateway, downlinks, workers, ending };
   const app = createApi({ ...opened, ...devices, ...facts, listDatabase, identity, passwords, audit });
   const { listen } = feed;
   const open = { ...facts, listen, identify: identity.identify, corsOrigins: config.http.corsOrigins };
@@ -128,7 +129,7 @@ export async function createContext(deps: ContextDeps, lifecycle: Lifecycle): Pr
   watcher = await startWatching(opened, lifecycle);
   const healthChecks = toHealthChecks({ ...opened, listDatabase, isLive, watcher });
   lifecycle.onShutdown(() => gateway.stop());
-  const mqttUrl = await gateway.start();
+  const mqttUrl = await retryUntilAvailable(gateway.start, { signal: ending, onUnavailable: deps.onUnavailable });
   // Runs from the last to the first: requests and subscribers end before the components that they use.
   lifecycle.onShutdown(
     () => sockets.stop(),
@@ -242,13 +243,16 @@ interface DeviceServiceDeps extends ContextDeps {
   readonly audit: Audit;
   readonly isLive: () => boolean;
   readonly noteCommandAddress: Downlinks['note'];
+  readonly ending: AbortSignal;
 }
 
 async function createDeviceServices(deps: DeviceServiceDeps): Promise<DeviceServices> {
   const { database, audit, now, config, ops } = deps;
   const stampUs = createStampClock(now, () => clock.steadyMs());
-  const devicePasswords = createDevicePasswords(await findKey(database, 'device key'));
-  const digest = createDigest(await findKey(database, 'packet key'));
+  const waiting = { signal: deps.ending, onUnavailable: deps.onUnavailable };
+  const find = (name: KeyName) => retryUntilAvailable(() => findKey(database, name), waiting);
+  const devicePasswords = createDevicePasswords(await find('device key'));
+  const digest = createDigest(await find('packet key'));
   const mqttLog = deps.log.child({ module: 'mqtt' });
   const arrivals = createArrivals({
     database,

@@ -7,6 +7,7 @@ import {
   FIRST_USER_ID,
   ROOT_GROUP_ID,
 } from '../core/builtin.js';
+import { toApiError, unavailable } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { builtInStore } from '../core/stores.js';
 import type { Database } from '../platform/mongo/driver/client.js';
@@ -50,16 +51,18 @@ export async function prepareInstallation(database: Database, user: FirstUser, n
 /** `device key` hashes the passwords of devices; `packet key` derives the `_id`s of packets. */
 export type KeyName = 'device key' | 'packet key';
 
-/** Returns a key of the installation, which is generated once and never shown. */
+/** Returns a key of the installation, which is generated once and never shown. Throws 503. */
 export async function findKey(database: Database, _id: KeyName): Promise<Buffer> {
   const installation = database.db.collection<{ _id: string; key: string }>('installation');
   const update = { $setOnInsert: { key: randomBytes(32).toString('base64url') } };
   const options = { upsert: true, returnDocument: 'after' } as const;
-  // Of two instances that start at once, one may get a duplicate-key error.
-  const found = await mapDriverErrors(() => installation.findOneAndUpdate({ _id }, update, options)).catch(() =>
-    mapDriverErrors(() => installation.findOne({ _id })),
-  );
-  return Buffer.from(found?.key ?? '', 'base64url');
+  const found = await mapDriverErrors(() => installation.findOneAndUpdate({ _id }, update, options)).catch((error) => {
+    // Of two instances that start at once, one may get a duplicate-key error.
+    if (toApiError(error).status !== 409) throw error;
+    return mapDriverErrors(() => installation.findOne({ _id }));
+  });
+  if (found === null) throw unavailable(`the ${_id} is being stored`);
+  return Buffer.from(found.key, 'base64url');
 }
 
 async function insertMissing(database: Database, storeName: string, entity: JsonObject): Promise<boolean> {

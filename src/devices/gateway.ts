@@ -42,7 +42,7 @@ export interface GatewayDeps extends DeviceDeps, ReceiveDeps {
 }
 
 export interface Gateway {
-  /** Resolves with the address; null if devices cannot connect directly. */
+  /** Resolves with the address; null if devices cannot connect directly. Throws 503: it may be called again then. */
   start(): Promise<string | null>;
   apply(change: Change): void;
   /** For a gap in the change stream. */
@@ -63,9 +63,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
   let broker: Bridge | null = null;
   return {
     async start() {
+      // First, because it may fail.
+      if (deps.address !== null || deps.broker !== null) await presence.start();
       offlineTimeouts.start();
       deps.wrongClocks.start();
-      if (deps.address !== null || deps.broker !== null) await presence.start();
       const { instance } = presence;
       if (deps.broker !== null) broker = startBridge({ ...inner, instance, address: deps.broker });
       if (deps.address !== null) mqtt = await startListening(inner, deps.address);
