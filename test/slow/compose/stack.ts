@@ -45,7 +45,7 @@ export interface Container {
 export async function prepareStack(engine: Engine): Promise<Stack> {
   const folder = join(engine.folder, 'installation');
   await mkdir(folder);
-  for (const name of [...PARTS, ...COMPOSE_FILES]) await cp(name, join(folder, name), { recursive: true });
+  for (const name of [...PARTS, ...COMPOSE_FILES, SET_LIMITS]) await cp(name, join(folder, name), { recursive: true });
   const files = Math.min(await readFileLimit(), WANTED_FILES);
   const env = engine.env;
   const shell = (line: string) =>
@@ -89,6 +89,16 @@ export async function prepareStack(engine: Engine): Promise<Stack> {
 
 const PATIENT_RETRIES = 20;
 const PATIENT_TIMEOUT = '60s';
+const SET_LIMITS = 'test/support/set-limits.mjs';
+const WAIT_MS = 30_000;
+/** As in tests without containers: a service that stands still for a moment does not answer that its database is away. */
+const PATIENT_LIMITS = {
+  databaseConnectMs: WAIT_MS,
+  databaseSelectionMs: WAIT_MS,
+  databaseAnswerMs: WAIT_MS,
+  databaseOperationMs: WAIT_MS,
+  mqttConnectMs: WAIT_MS,
+};
 const REPLICAS = ['mongo2', 'mongo3'];
 
 // biome-ignore lint/suspicious/noExplicitAny: what `docker inspect` writes
@@ -105,10 +115,16 @@ function makeOverlay(files: number, replicas: readonly string[]): object {
   // That the machine is busy with other tests is not what these test: compose gives up at the first container that is unhealthy.
   const healthcheck = { retries: PATIENT_RETRIES, timeout: PATIENT_TIMEOUT };
   const mongo = { image: IMAGES.mongo, ulimits, healthcheck };
+  const environment = {
+    OVERLOAD_DELAY: '0',
+    NODE_OPTIONS: `--import=/app/${SET_LIMITS}`,
+    TEST_LIMITS: JSON.stringify(PATIENT_LIMITS),
+  };
+  const volumes = [`./${SET_LIMITS}:/app/${SET_LIMITS}:ro`];
   return {
     services: {
       secrets: { build: { args: { NODE_IMAGE: IMAGES.node } } },
-      app: { ulimits, healthcheck, environment: { OVERLOAD_DELAY: '0' } },
+      app: { ulimits, healthcheck, environment, volumes },
       mongo,
       ...Object.fromEntries(replicas.map((name) => [name, mongo])),
       proxy: { image: IMAGES.nginx, ulimits, healthcheck },
