@@ -31,12 +31,12 @@ state_of() {
   esac
 }
 
-# Prints the peers that receive requests: ready ones, and for a while formerly ready ones, but none that is stopping or that the file
-# `leaving` names (update.sh writes it). If no peer is ready for some checks, all receive requests, since each can answer with the
-# reason. The checks of late peers are then not counted, since an unavailable database makes all peers unready.
+# Prints the peers that receive requests: ready ones, and for a while formerly ready ones, but none that is stopping, and none that the
+# file `leaving` names (update.sh writes it) while there are others. If no peer is ready for some checks, all receive requests, since
+# each can answer with the reason. The checks of late peers are then not counted, since an unavailable database makes all peers unready.
 usable_peers() {
   touch "$run/leaving"
-  all=$(every_peer | grep -vxFf "$run/leaving" || true)
+  all=$(every_peer | grep -vxFf "$run/leaving" || every_peer || true)
   if [ -z "${READY_PORT:-}" ]; then
     echo "$all"
     return

@@ -50,14 +50,19 @@ start_one() {
   fail 'The new version did not become ready and was removed. The old version keeps running'
 }
 
-# However slow the machine is, an instance ends only after the load balancer has stopped sending requests to it.
+# However slow the machine is, an instance ends only after the load balancer has stopped sending requests to it. After a change of
+# its configuration, nginx still serves connections that clients use as before, for ten seconds (keepalive_min_timeout).
 let_go() {
   docker compose exec -T proxy sh -c 'echo "$0:$PEERS_PORT" > /tmp/leaving' "$1"
-  until_s forgets "$1" || fail 'The load balancer still uses the old instance, which keeps running beside the new one'
+  until_s forgets "$1" || fail 'The load balancer still uses the old instance, which keeps running beside the new one.
+To return to one version: docker compose up -d'
+  sleep 10
 }
 keep_all() { docker compose exec -T proxy rm -f /tmp/leaving > /dev/null 2>&1 || true; }
 
 replace_instances() {
+  # Of an update that was killed.
+  keep_all
   for old in $(docker compose ps -q app); do
     start_one
     let_go "$(address_of "$old")"
@@ -86,6 +91,10 @@ fi
 was=$(list_migrations "$(docker compose ps -q app | head -n 1)")
 candidate=$(docker create --pull never vigil)
 trap 'keep_all; docker rm -v "$candidate" > /dev/null' EXIT
+# Without these, a signal ends some shells before the line above is run.
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
 will=$(list_migrations "$candidate")
 [ "$was" = "$will" ] || fail 'This version has a migration, so it cannot run beside the old one.
 Create a backup, then run: scripts/ops/update.sh --stop'

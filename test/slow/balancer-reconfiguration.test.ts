@@ -230,6 +230,10 @@ async function answerToEventSource(url: string): Promise<string> {
     writeFileSync(leaving, `${hostOf(1)}\n`);
     await until(() => !has(1), 'the second is left out');
     expect(has(0)).toBe(true);
+    writeFileSync(leaving, `${hostOf(0)}\n${hostOf(1)}\n`);
+    await until(() => has(0) && has(1), 'both are back, because there is no other');
+    writeFileSync(leaving, `${hostOf(1)}\n`);
+    await until(() => !has(1), 'the second is left out again');
     rmSync(leaving);
     await until(() => has(1), 'the second is back');
   });
