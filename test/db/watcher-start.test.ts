@@ -9,7 +9,6 @@ import { openLine } from '../support/cuttable-connection.js';
 import { testUri } from '../support/fixture.js';
 import { until } from '../support/until.js';
 
-Object.assign(LIMITS, { databaseSelectionMs: 1_000 });
 const endings: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -26,6 +25,7 @@ test('starts with the same client when the database answers after a start that f
     () => database.db.dropDatabase(),
   );
   await line.cut();
+  Object.assign(LIMITS, { databaseSelectionMs: 3_000 });
   const client = createWatcherClient(line.uri);
   endings.push(() => client.close());
   const changes: Change[] = [];
