@@ -11,7 +11,7 @@ import { read } from './read.js';
 import { type Container, prepareStack, type Stack } from './stack.js';
 
 /** How long a test waits for containers on a busy machine. */
-export const CONTAINER_TIMEOUT_MS = 240_000;
+export const CONTAINER_TIMEOUT_MS = 480_000;
 const NETWORK_FAULT = /ECONN|ETIMEDOUT|EAI_AGAIN|ENOTFOUND|ERR_SOCKET|E5\d\d|network|integrity/i;
 
 export interface Docker {

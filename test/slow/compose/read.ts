@@ -2,7 +2,7 @@
 import { type ApiAnswer, callApi } from '../../support/api-call.js';
 import { until } from '../../support/until.js';
 
-const READ_TIMEOUT_MS = 240_000;
+const READ_TIMEOUT_MS = 480_000;
 
 /** The first answer that is not a 503. */
 export async function read(url: string, token: string | null, path: string): Promise<ApiAnswer> {
