@@ -91,7 +91,7 @@ const PATIENT_RETRIES = 20;
 const PATIENT_TIMEOUT = '60s';
 const SET_LIMITS = 'test/support/set-limits.mjs';
 const WAIT_MS = 30_000;
-/** As in tests without containers: a service that stands still for a moment does not answer that its database is away. */
+/** As in tests without containers (environment.mjs): otherwise a service on a busy machine may answer that its database is away. */
 const PATIENT_LIMITS = {
   databaseConnectMs: WAIT_MS,
   databaseSelectionMs: WAIT_MS,
